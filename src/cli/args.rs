@@ -12,8 +12,8 @@ use super::{Exit, Failure, completion};
 use crate::{
     client::{ConnectionOptions, RequestTimeout, current_context},
     model::{
-        AskedEntry, Beside, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text,
-        Threshold, did_you_mean, escape_control, is_namespace_name, nearest, parse_duration,
+        AskedEntry, Beside, FreeShare, JournalPlace, Kind, Recording, Scope, Selector, Settings,
+        Text, Threshold, did_you_mean, escape_control, is_namespace_name, nearest, parse_duration,
     },
     output::{
         format::{Format, FormatError},
@@ -186,6 +186,38 @@ impl FromStr for MinimumAge {
 
     fn from_str(text: &str) -> Result<Self, String> {
         parse_duration(text).map(Self)
+    }
+}
+
+/// Threshold of findings: a duration, or the share of a volume that must be free.
+#[derive(Debug, Clone, Copy)]
+pub enum FindingThreshold {
+    /// `NAME=DURATION`.
+    Age(ThresholdSetting),
+    /// `nearly-full=10%`.
+    Free(FreeShare),
+}
+
+impl FromStr for FindingThreshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((FreeShare::NAME, share)) => FreeShare::parse(share).map(Self::Free),
+            _ => text.parse().map(Self::Age),
+        }
+    }
+}
+
+impl FindingThreshold {
+    /// Sets all thresholds that were given; of two for one threshold the last counts.
+    pub fn take_all(given: &[Self], settings: &mut Settings) {
+        for threshold in given {
+            match threshold {
+                Self::Age(age) => ThresholdSetting::take_all(&[*age], settings),
+                Self::Free(share) => settings.least_free = *share,
+            }
+        }
     }
 }
 

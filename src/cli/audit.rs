@@ -28,14 +28,15 @@ use super::{
     Exit, Failure, Interrupt,
     args::{ConnectionArgs, GapArgs, sort_refused},
     clusters::DistinctArgs,
-    collect::{Collected, collect},
+    collect::{Collected, collect_measured},
     completion::{self, AUDITS, formats},
     named::NamedObject,
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     start, terminal,
+    usage::UsageArgs,
 };
 use crate::{
-    model::{Settings, Severity},
+    model::{FreeShare, Settings, Severity},
     output::{
         columns::Columns,
         comparison::{BaselineState, SavedReport},
@@ -69,9 +70,11 @@ pub struct AuditArgs {
     #[command(flatten)]
     inventory: crate::cli::listed::InventoryArgs,
     #[command(flatten)]
+    usage: UsageArgs,
+    #[command(flatten)]
     prices: PriceArgs,
     /// Go on after the report: print findings as they appear, change and clear
-    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps", "contexts", "each", "inventory", "price"])]
+    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps", "contexts", "each", "inventory", "price", "usage"])]
     watch: bool,
     #[command(flatten)]
     selection: SelectionArgs,
@@ -142,6 +145,7 @@ impl AuditArgs {
         outputs.files.spare(self.dump.files(), "dump")?;
         outputs.files.spare(&self.inventory.files(self.dump.files())?, "listing")?;
         outputs.files.spare(&self.prices.files(), "list of prices")?;
+        outputs.files.spare(&self.usage.files(), "file with figures")?;
         let sort_by = self.sort_path()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         let view = self.view(fail_on)?;
@@ -175,6 +179,7 @@ impl AuditArgs {
                 take,
                 keeps_elsewhere: false,
                 keeps_disks: self.inventory.is_asked_for(),
+                usage: self.usage.of_clusters(&inputs, &self.dump)?,
             };
             let mut judged = JudgedClusters::read(&inputs, &settings, &look).await?;
             judged.note_absent_namespaces()?;
@@ -185,13 +190,14 @@ impl AuditArgs {
                 .then(|| inventory::judge(&self.inventory, &views, &called, &settings))
                 .transpose()?;
             let reported = judged.reported(&settings, &repeated).beside(disks.as_ref(), &settings);
-            let reported = reported.priced(prices.as_ref(), disks.as_ref());
+            let reported = reported.priced(prices.as_ref(), disks.as_ref()).measured();
             let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
             let complete = reported.tail.gaps.is_empty();
             return Ok(self.gaps.settle(exit(complete, worst, fail_on)));
         }
+        let usage = self.usage.read(&self.dump)?;
         let (from, source) = self.dump.from(connection, self.selection.namespace())?;
-        let mut collected = collect(from, &settings, None).await?;
+        let mut collected = collect_measured(from, &settings, None, usage).await?;
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
         let cluster = &collected.intake.cluster;
@@ -203,7 +209,7 @@ impl AuditArgs {
         let disks = disks.transpose()?;
         let reported =
             Reported::of(&collected, &settings, source).beside(disks.as_ref(), &settings);
-        let reported = reported.priced(prices.as_ref(), disks.as_ref());
+        let reported = reported.priced(prices.as_ref(), disks.as_ref()).measured();
         let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
         let complete = reported.tail.gaps.is_empty();
         drop(reported);
@@ -219,6 +225,13 @@ impl AuditArgs {
         let (scope, named) = self.selection.parse()?;
         settings.scope = scope;
         settings.reads_inventories = !self.watch;
+        if settings.least_free != FreeShare::default()
+            && !self.usage.is_asked_for()
+            && self.dump.files().is_empty()
+        {
+            let told = format!("--threshold {} requires --usage", FreeShare::NAME);
+            return Err(Failure::usage(told));
+        }
         Ok((settings, named))
     }
 

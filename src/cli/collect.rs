@@ -1,5 +1,6 @@
 //! Collects a cluster, live or from dumps: reads it, asks the open questions, and judges it, once or followed.
 
+mod figures;
 mod recall;
 mod tell;
 
@@ -15,6 +16,8 @@ use std::{
     time::Duration,
 };
 
+use figures::silent_kubelets;
+pub(super) use figures::{UsageSources, unmeasured};
 use futures::try_join;
 use indicatif::{ProgressBar, ProgressStyle};
 pub(super) use tell::{
@@ -31,7 +34,11 @@ use crate::{
     dump::{DumpError, DumpWriter, Input, Replace},
     facts,
     model::{self, INVENTORY_SYSTEMS, Kind, ObjectKey, Question, Recording, Settings, Text, Time},
-    output::{publish, repeated::RepeatedFlags, wire::Finding},
+    output::{
+        publish,
+        repeated::RepeatedFlags,
+        wire::{Finding, Gap},
+    },
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
@@ -119,6 +126,8 @@ pub(super) struct Collected {
     pub(super) repeated: RepeatedFlags,
     /// The clusters that are read beside this one.
     pub(super) beside: Option<Arc<BesideReader>>,
+    /// What could not be read of how full volumes are.
+    pub(super) unmeasured: Vec<Gap>,
 }
 
 /// Returns every kind that any rule or remedy reads.
@@ -152,6 +161,25 @@ pub(super) async fn collect(
     settings: &Settings,
     save: Option<Saving<'_>>,
 ) -> Result<Collected, Failure> {
+    collect_measured(from, settings, save, None).await
+}
+
+/// Does the same with figures of how full volumes are.
+pub(super) async fn collect_measured(
+    from: ClusterSource<'_>,
+    settings: &Settings,
+    save: Option<Saving<'_>>,
+    usage: Option<UsageSources>,
+) -> Result<Collected, Failure> {
+    Box::pin(read_source(from, settings, save, usage)).await
+}
+
+async fn read_source(
+    from: ClusterSource<'_>,
+    settings: &Settings,
+    save: Option<Saving<'_>>,
+    usage: Option<UsageSources>,
+) -> Result<Collected, Failure> {
     let saving = save
         .map(|to| DumpWriter::create(to.path, Replace::Dumps, &DumpHeader::now(to.name)))
         .transpose()
@@ -170,6 +198,7 @@ pub(super) async fn collect(
         saved: None,
         repeated: from.repeated(&settings.recording),
         beside: None,
+        unmeasured: Vec::new(),
     };
     let connection = from.connection();
     connection.fits_beside(&settings.beside)?;
@@ -177,6 +206,10 @@ pub(super) async fn collect(
         ClusterSource::Live { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
             collected.read(&reader, connection.chunk_size(), settings, None).await?;
+            if let Some(usage) = usage {
+                Box::pin(usage.settle(&mut collected, settings)).await?;
+                collected.judge(settings);
+            }
         }
         ClusterSource::Watched { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
@@ -207,6 +240,9 @@ pub(super) async fn collect(
             let told = read.map_err(dump_failure)?;
             collected.notes.extend(told.notes);
             collected.details = told.details;
+            if let Some(usage) = usage {
+                Box::pin(usage.settle(&mut collected, settings)).await?;
+            }
             collected.judge(settings);
         }
     }
@@ -221,6 +257,19 @@ impl Collected {
     /// Puts a finding into its public shape, with the flags that its commands repeat.
     pub(super) fn public(&self, finding: model::Finding) -> Finding {
         self.repeated.finding(publish::finding(finding, self.intake.cluster.clock()))
+    }
+
+    /// Returns what could not be read of how full volumes are.
+    pub(super) fn unmeasured(&self) -> Vec<Gap> {
+        let figures = self.intake.cluster.figures().into_iter();
+        self.unmeasured.iter().cloned().chain(figures.flat_map(silent_kubelets)).collect()
+    }
+
+    /// Returns everything that was not read.
+    pub(super) fn gaps(&self) -> Vec<Gap> {
+        let mut gaps = publish::tail(&self.blind).gaps;
+        gaps.extend(self.unmeasured());
+        gaps
     }
 
     async fn connect(

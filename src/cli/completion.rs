@@ -19,7 +19,7 @@ use super::{
     terminal,
 };
 use crate::{
-    model::{Kind, Severity, Threshold},
+    model::{FreeShare, Kind, Severity, Threshold},
     platform::{self, ADDED_NAME},
     rules,
 };
@@ -178,6 +178,14 @@ pub fn thresholds() -> Vec<CompletionCandidate> {
         CompletionCandidate::new(format!("{}=", it.name())).help(Some(it.about().into()))
     };
     Threshold::ALL.into_iter().map(of).collect()
+}
+
+/// Returns the names of thresholds of findings, each with the equals sign.
+pub fn finding_thresholds() -> Vec<CompletionCandidate> {
+    let share = CompletionCandidate::new(format!("{}=", FreeShare::NAME));
+    let mut all = thresholds();
+    all.push(share.help(Some(FreeShare::ABOUT.into())));
+    all
 }
 
 /// Returns the names of severities.

@@ -1,35 +1,36 @@
 //! `kubectl storage df`.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, io};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, GapArgs, format, namespace, scope, sort_refused},
-    collect::{Collected, collect, tell_notes, tell_unread, unread},
+    collect::{Collected, collect_measured, tell_notes, tell_unread, unread},
     completion::{ROWS, formats},
     named::{self, NamedObject},
-    reading::{DumpSourceArgs, standard_input_once},
+    reading::DumpSourceArgs,
     terminal,
+    usage::UsageArgs,
 };
 use crate::{
     cluster::{Subject, Unseen},
-    facts::{Fullness, fullness, used_by},
-    listings::NamedFile,
-    model::{ClaimKey, Kind, Settings, Text, escape_control, program},
+    facts::{Fullness, UsageSummary, fullness, used_by},
+    model::{Kind, Settings, Text, escape_control},
     output::{
         format::Format,
+        jsonpath::RenderError,
         list,
         order::SortPath,
         publish::{self, ReportOrigin},
         report::wrap,
+        sections::{self, Grouping},
         table::resource_name,
-        usage::{self as shown, ClaimUsage, UsageReport, UsageSummary},
-        wire::{API_VERSION, Gap, Source},
+        usage::{self as shown, ClaimUsage, UsageReport},
+        wire::{API_VERSION, Source},
     },
     rules,
-    usage::{self, UsageFigures},
 };
 
 /// Arguments of `df`.
@@ -38,9 +39,8 @@ pub struct DfArgs {
     /// Show these claims, as NAME or pvc/NAME; all without names
     #[arg(value_name = "NAME|pvc/NAME")]
     names: Vec<String>,
-    /// Read figures of volumes from a file: an answer of Prometheus, or of kubelets; - for standard input; can be repeated
-    #[arg(long, value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
-    usage: Vec<String>,
+    #[command(flatten)]
+    usage: UsageArgs,
     #[command(flatten)]
     dump: DumpSourceArgs,
     /// Show claims of this namespace, or of several (a,b) [default: all]
@@ -56,6 +56,9 @@ pub struct DfArgs {
     /// Sort by a field, such as .sizeBytes [default: the fullest first]
     #[arg(long, value_name = "JSONPATH")]
     sort_by: Option<String>,
+    /// Group the table by namespace, class or driver
+    #[arg(long, value_name = "BY", value_enum, hide_possible_values = true)]
+    group_by: Option<UsageGrouping>,
     #[command(flatten)]
     gaps: GapArgs,
     /// Print in this format: table, wide, json, yaml or name
@@ -66,12 +69,25 @@ pub struct DfArgs {
     no_headers: bool,
 }
 
-/// What was read from the files of `--usage`.
-#[derive(Default)]
-struct ReadFigures {
-    figures: UsageFigures,
-    /// Files, and parts of answers, that could not be read.
-    gaps: Vec<Gap>,
+/// `--group-by` of `df`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum UsageGrouping {
+    /// By namespace
+    Namespace,
+    /// By storage class
+    Class,
+    /// By driver
+    Driver,
+}
+
+impl From<UsageGrouping> for Grouping {
+    fn from(by: UsageGrouping) -> Self {
+        match by {
+            UsageGrouping::Namespace => Self::Namespace,
+            UsageGrouping::Class => Self::Class,
+            UsageGrouping::Driver => Self::Driver,
+        }
+    }
 }
 
 impl DfArgs {
@@ -83,6 +99,9 @@ impl DfArgs {
                 format!("df does not print {it}; its formats are table, wide, json, yaml and name")
             },
         )?;
+        if self.group_by.is_some() && !matches!(format, Format::Table | Format::Wide) {
+            return Err(Failure::usage("--group-by applies to the formats table and wide"));
+        }
         let parse =
             |text| SortPath::parse::<ClaimUsage>(text, "claim").map_err(|it| sort_refused(&it));
         let sort_by = self.sort_by.as_deref().map(parse).transpose()?;
@@ -97,10 +116,16 @@ impl DfArgs {
             ..Settings::default()
         };
         // Told before a cluster is read for minutes.
-        let ReadFigures { figures, gaps } = self.figures()?;
+        let is_live = self.dump.files().is_empty();
+        let usage = self.usage.or_kubelets(is_live).read(&self.dump)?;
         let first = self.namespaces.first().map(String::as_str);
         let (from, source) = self.dump.from(connection, first)?;
-        let mut collected = collect(from, &settings, None).await?;
+        let mut collected = collect_measured(from, &settings, None, usage).await?;
+        if collected.intake.cluster.figures().is_none() {
+            let told = "the dump does not say how full volumes are: pass --usage FILE";
+            let hint = "kubectl storage explain usage prints the commands whose answers are read";
+            return Err(Failure::usage(told).hint(Some(hint.to_owned())));
+        }
         collected.expect_namespaces(self.namespaces.iter().map(String::as_str)).await?;
         let place = first.map(str::to_owned).or_else(|| collected.namespace.clone());
         for object in &named {
@@ -110,7 +135,7 @@ impl DfArgs {
             }
             settings.scope.objects.insert(key);
         }
-        let mut report = report(&collected, &settings, &figures, gaps, source);
+        let mut report = report(&collected, &settings, source);
         if let Some(path) = sort_by {
             report.claims = path.sort(report.claims).map_err(Failure::error)?;
         }
@@ -119,42 +144,6 @@ impl DfArgs {
         tell_unread(&report.gaps, "audit");
         let is_whole = report.gaps.is_empty();
         Ok(self.gaps.settle(if is_whole { Exit::Done } else { Exit::Incomplete }))
-    }
-
-    /// Reads the files. One that cannot be read is a gap beside others.
-    fn figures(&self) -> Result<ReadFigures, Failure> {
-        let inputs: Vec<_> = self.usage.iter().map(|it| NamedFile::parse(it)).collect();
-        standard_input_once(&inputs, self.dump.files())?;
-        let mut read = ReadFigures::default();
-        let gap = |reason: String| Gap {
-            cluster: None,
-            resource: "figures of volumes".to_owned(),
-            namespace: None,
-            reason,
-            ids: Vec::new(),
-        };
-        let hint = "kubectl storage explain usage prints the commands whose answers are read";
-        let refused = |error| Failure::error(error).hint(Some(hint.to_owned()));
-        let mut broken = Vec::new();
-        for input in &inputs {
-            match usage::read(input) {
-                Ok(file) => {
-                    let partial = |it: &String| {
-                        let told = escape_control(it);
-                        gap(format!("{} is partial, its source says: {told}", file.name))
-                    };
-                    read.gaps.extend(file.warnings.iter().map(partial));
-                    read.figures.add(file).map_err(refused)?;
-                }
-                Err(error) => broken.push(error),
-            }
-        }
-        if broken.len() == inputs.len() && !broken.is_empty() {
-            return Err(refused(broken.swap_remove(0)));
-        }
-        let broken = broken.into_iter().map(|it| gap(format!("{:#}", anyhow::Error::new(it))));
-        read.gaps.extend(broken);
-        Ok(read)
     }
 
     fn print(&self, report: &UsageReport, format: &Format) -> Result<(), Failure> {
@@ -168,7 +157,15 @@ impl DfArgs {
             _ => {
                 let is_wide = *format == Format::Wide;
                 let width = terminal::width().filter(|_| !is_wide);
-                shown::print(out, &report.claims, is_wide, width, !self.no_headers)
+                let print = |out: &mut dyn io::Write, claims: &[ClaimUsage]| {
+                    shown::print(out, claims, is_wide, width, !self.no_headers)
+                };
+                let Some(by) = self.group_by else { return print(out, &report.claims) };
+                let claims = &mut report.claims.iter().cloned();
+                let printed = sections::print(out, claims, by.into(), |out, claims| {
+                    print(out, &claims).map_err(RenderError::from)
+                });
+                printed.map_err(io::Error::other)
             }
         })
         .map_err(Failure::error)?;
@@ -178,8 +175,7 @@ impl DfArgs {
                 terminal::note(&line);
             }
         }
-        let UsageSummary { measured, shared, unmatched, .. } = report.summary;
-        if measured + shared == 0 && unmatched > 0 {
+        if report.summary.is_of_another() {
             terminal::note(
                 "note: no claim that was read is in the figures: are they of another cluster?",
             );
@@ -198,13 +194,7 @@ fn claim(text: &str) -> Result<NamedObject, Failure> {
     }
 }
 
-fn report(
-    collected: &Collected,
-    settings: &Settings,
-    figures: &UsageFigures,
-    mut gaps: Vec<Gap>,
-    source: Source,
-) -> UsageReport {
+fn report(collected: &Collected, settings: &Settings, source: Source) -> UsageReport {
     let cluster = &collected.intake.cluster;
     let cx = collected.assessor.cx(cluster, settings);
     let mut unseen: BTreeSet<Unseen> = BTreeSet::new();
@@ -224,22 +214,20 @@ fn report(
             unseen.insert(lost);
         };
         let used_by = used_by(&cx, claim).map_err(&mut seen).ok();
-        let shown = match fullness(&cx, claim, figures) {
-            Ok(fullness) => {
-                let volume = claim.volume_name.as_deref().and_then(|it| cluster.volume_named(it));
-                shown::claim(claim, volume, used_by, &fullness, cluster.clock())
-            }
-            Err(lost) => {
-                seen(lost);
-                shown::claim(claim, None, used_by, &Fullness::Unknown("not read".into()), None)
-            }
-        };
-        summary.count(&shown);
+        let fullness = fullness(&cx, claim).unwrap_or_else(|lost| {
+            seen(lost);
+            Fullness::UNSEEN
+        });
+        summary.count(&fullness);
+        let volume = claim.volume_name.as_deref().and_then(|it| cluster.volume_named(it));
+        let shown = shown::claim(claim, volume, used_by, &fullness, cluster.clock());
         claims.push(shown);
     }
     claims.sort_by_cached_key(ClaimUsage::rank);
-    let is_absent = |it: &&ClaimKey| matches!(cx.claim(it), Ok(None));
-    summary.unmatched = figures.claims().filter(is_absent).count();
+    if let Some(figures) = cluster.figures() {
+        summary.count_unmatched(&cx, figures);
+    }
+    let mut gaps = collected.unmeasured();
     gaps.extend(unread(unseen, &BTreeSet::new()));
     UsageReport {
         api_version: API_VERSION.to_owned(),
@@ -249,35 +237,4 @@ fn report(
         claims,
         gaps,
     }
-}
-
-/// What `explain usage` prints, at most 80 columns wide.
-const COMMANDS: &str = r#"From Prometheus, Thanos or Mimir, now; no right in the cluster is needed:
-  curl -sG "$PROMETHEUS/api/v1/query" \
-    --data-urlencode 'query={__name__=~"kubelet_volume_stats_.*"}' > usage.json
-
-The last 30 days, which also tell when a volume will be full:
-  curl -sG "$PROMETHEUS/api/v1/query_range" \
-    --data-urlencode 'query={__name__=~"kubelet_volume_stats_.*"}' \
-    --data-urlencode "start=$(($(date +%s) - 2592000))" \
-    --data-urlencode "end=$(date +%s)" --data-urlencode step=1h > usage.json
-
-If it has several clusters, choose one by its label:
-  'query={__name__=~"kubelet_volume_stats_.*",cluster="NAME"}'
-
-From the kubelet of a node; a file for each node, or one after the other in one:
-  kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary > usage-NODE.json
-  That needs get on nodes/proxy, with which one may also run commands in every
-  pod of the node: use rights that you have, and grant them to no role for this.
-"#;
-
-/// Prints the commands whose answers `df` reads.
-///
-/// # Errors
-/// When writing fails.
-pub(super) fn explain_usage() -> Result<Exit, Failure> {
-    let name = program();
-    terminal::print(|out| writeln!(out, "{COMMANDS}\nThen: {name} df --usage usage.json"))
-        .map_err(Failure::error)?;
-    Ok(Exit::Done)
 }

@@ -11,15 +11,13 @@ use super::{
     Exit, Failure,
     args::{ConnectionArgs, GapArgs, RecordArgs},
     clusters::{ClusterInput, ClustersArgs, tell_gaps},
-    collect::{Saving, collect, tell},
+    collect::{Saving, collect_measured, tell, tell_unread},
     parallel::read_each,
     reading::DumpSourceArgs,
     terminal,
+    usage::UsageArgs,
 };
-use crate::{
-    model::{Settings, counted, escape_control},
-    output::publish,
-};
+use crate::model::{Settings, counted, escape_control};
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
@@ -35,6 +33,8 @@ pub struct DumpArgs {
     dump: DumpSourceArgs,
     #[command(flatten)]
     clusters: ClustersArgs,
+    #[command(flatten)]
+    usage: UsageArgs,
     #[command(flatten)]
     record: RecordArgs,
     #[command(flatten)]
@@ -53,10 +53,12 @@ impl DumpArgs {
             None => None,
         };
         let file = kept.as_ref().map_or(self.file, |(kept, _)| kept.file());
+        let usage = self.usage.read(&self.dump)?;
         let (from, _) = self.dump.from(connection, None)?;
         // Of dumps, it says nothing.
         let name = connection.context_in_use().filter(|_| self.dump.files().is_empty());
-        let collected = collect(from, &settings, Some(Saving { path: &file, name })).await?;
+        let saving = Some(Saving { path: &file, name });
+        let collected = collect_measured(from, &settings, saving, usage).await?;
         if let Some(count) = collected.saved {
             terminal::note(&format!("saved {count} {OBJECTS} {}; {LEFT_OUT}", file.display()));
         }
@@ -70,7 +72,8 @@ impl DumpArgs {
             }
         }
         tell(&collected, "audit");
-        let seen = collected.blind.is_empty();
+        tell_unread(&collected.unmeasured(), "audit");
+        let seen = collected.gaps().is_empty();
         Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
     }
 
@@ -86,13 +89,14 @@ impl DumpArgs {
             let context = format!("failed to create {}", folder.display());
             Failure::error(anyhow::Error::new(error).context(context))
         })?;
+        let usage = self.usage.of_clusters(inputs, &self.dump)?;
         let save = async |input: &ClusterInput| {
             let path = folder.join(file_name(input, inputs).await?);
             let (from, _) = input.source(connection, None)?;
             let saving = Saving { path: &path, name: Some(input.name().to_string()) };
-            let collected = collect(from, settings, Some(saving)).await?;
-            let gaps = publish::tail(&collected.blind).gaps;
-            Ok((path, collected.saved.unwrap_or_default(), gaps))
+            let usage = usage.get(input.name()).cloned();
+            let collected = collect_measured(from, settings, Some(saving), usage).await?;
+            Ok((path, collected.saved.unwrap_or_default(), collected.gaps()))
         };
         let (mut seen, mut saved) = (true, 0);
         for (input, outcome) in read_each(inputs, save).await? {

@@ -10,12 +10,12 @@ use super::{
     args::{ConnectionArgs, GapArgs, format, namespace, unknown_rule},
     audit::{ClustersLook, JudgedClusters},
     clusters::{ClusterInput, DistinctArgs},
-    collect::{Collected, collect, dump_failure, tell, tell_notes},
+    collect::{Collected, collect, collect_measured, dump_failure, tell, tell_notes, tell_unread},
     completion::{DOCUMENTS, formats},
-    df::explain_usage,
     named::{self, NamedObject},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
+    usage::{UsageArgs, explain_usage},
 };
 use crate::{
     client::ConnectError,
@@ -66,6 +66,8 @@ pub struct ExplainArgs {
     distinct: DistinctArgs,
     #[command(flatten)]
     judgement: JudgementArgs,
+    #[command(flatten)]
+    usage: UsageArgs,
     #[command(flatten)]
     gaps: GapArgs,
     /// Print in this format: table, json or yaml
@@ -149,6 +151,7 @@ impl ExplainArgs {
             take,
             keeps_elsewhere: true,
             keeps_disks: false,
+            usage: self.usage.of_clusters(inputs, &self.dump)?,
         };
         let judged = JudgedClusters::read(inputs, &settings, &look).await?;
         let complete = judged.is_complete();
@@ -209,14 +212,17 @@ impl ExplainArgs {
         let settings = self.settings();
         // Where listing everything is forbidden, at least this namespace is read.
         let place = named.namespace().or(self.namespace.as_deref());
+        let usage = self.usage.read(&self.dump)?;
         let (from, source) = self.dump.from(connection, place)?;
-        let mut collected = match (collect(from, &settings, None).await, named.driver()) {
+        let collected = collect_measured(from, &settings, None, usage).await;
+        let mut collected = match (collected, named.driver()) {
             (Err(failure), Some(driver)) if source == Source::Live => {
                 return known(driver, &failure, &settings, format);
             }
             (collected, _) => collected?,
         };
         note_unknown_drivers(&mut collected, &settings);
+        tell_unread(&collected.unmeasured(), "audit");
         let known = self.namespace.clone().or_else(|| collected.namespace.clone());
         let key = named.key(&collected.intake.cluster, known.as_deref())?;
         if key.kind == Kind::Namespace {

@@ -24,6 +24,7 @@ mod reading;
 mod start;
 mod table;
 mod terminal;
+mod usage;
 mod version;
 mod watch;
 mod writing;

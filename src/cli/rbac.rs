@@ -64,6 +64,14 @@ pub struct RbacArgs {
     namespace: Option<String>,
 }
 
+/// Role that comes with a warning.
+const DF: &str = "df";
+/// The warning, in comments.
+const KUBELETS: &str = "\
+# Warning: get on nodes/proxy is no read-only right. Who has it may run commands in every
+# pod of every node (kubernetes/kubernetes issue 119640). Bind it for as long as df runs,
+# and to nothing that runs in the cluster. Answers of Prometheus need no right:
+# kubectl storage explain usage.";
 /// Role that comes with a note that it does not suffice for proofs.
 const GUARD: &str = "guard";
 /// Role that comes with a note about owners of other kinds.
@@ -333,6 +341,9 @@ impl RbacArgs {
             }
             for right in self.command.conditional {
                 right.write(out)?;
+            }
+            if self.command.name == DF {
+                writeln!(out, "{KUBELETS}")?;
             }
             if self.command.name == GUARD {
                 write_unproven(out)?;

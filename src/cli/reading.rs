@@ -10,7 +10,7 @@ use clap_complete::ArgValueCandidates;
 
 use super::{
     Failure,
-    args::{ConnectionArgs, MinimumAge, RecordArgs, ThresholdSetting, threshold_candidates},
+    args::{ConnectionArgs, FindingThreshold, MinimumAge, RecordArgs},
     collect::{ClusterSource, Collected},
     completion,
 };
@@ -46,6 +46,17 @@ impl DumpSourceArgs {
     /// Whether no flag says anything about the dump: then it reads the same when it is only named.
     pub(super) fn is_plain(&self) -> bool {
         self.taken_at.is_empty() && self.complete.is_empty()
+    }
+
+    /// Returns when the dump was taken, if that is said of the only one.
+    ///
+    /// # Errors
+    /// When it is no time.
+    pub(super) fn time_said(&self) -> Result<Option<Time>, Failure> {
+        match &self.taken_at[..] {
+            [said] => time(said).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the flags that say something about the dump, as they can be typed.
@@ -164,9 +175,9 @@ pub struct JudgementArgs {
     /// Report volumes that have been Released for at least this long [default: 7d]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     older_than: Option<MinimumAge>,
-    /// Change a threshold, such as stuck=2h; can be repeated
-    #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
-    threshold: Vec<ThresholdSetting>,
+    /// Change a threshold, such as stuck=2h or nearly-full=10%; can be repeated
+    #[arg(long, value_name = "NAME=DURATION", add = ArgValueCandidates::new(completion::finding_thresholds))]
+    threshold: Vec<FindingThreshold>,
     /// Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated
     #[arg(long, value_name = "DRIVER")]
     driver_absent: Vec<String>,
@@ -186,7 +197,7 @@ impl JudgementArgs {
         if let Some(MinimumAge(age)) = self.older_than {
             settings.thresholds.set(Threshold::OlderThan, age);
         }
-        ThresholdSetting::take_all(&self.threshold, settings);
+        FindingThreshold::take_all(&self.threshold, settings);
         self.record.take_into(settings);
         settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
     }

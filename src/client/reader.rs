@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::api_request::{Accept, ApiRequest, ObjectRequest};
+use super::api_request::{Accept, ApiRequest, ObjectRequest, object_path};
 use super::connection::Connection;
 use super::decoding::{Decoding, ErrorStatus, enveloped};
 use super::read_error::ReadError;
@@ -150,6 +150,26 @@ impl Reader {
         let (opened, body) = self.whole(&ApiRequest::get(&path, accept)).await?;
         object.check_json(&body)?;
         Ok(DatedAnswer { value: from_json(&path, &body)?, date: opened.date })
+    }
+
+    /// Reads a document of the kubelet of a node through the API server's proxy, once and within this time, and returns
+    /// its bytes as they arrive.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`]; no failure is retried.
+    pub(crate) async fn of_kubelet(
+        &self,
+        node: &str,
+        document: &str,
+        within: Duration,
+    ) -> Result<KubeletAnswer, ReadError> {
+        let whole = Some(self.limits.whole.map_or(within, |it| it.min(within)));
+        let limits = ReadLimits { whole, ..self.limits };
+        let node = object_path("", "v1", None, "nodes", node);
+        let hurried = Self { limits, ..self.clone() };
+        let path = format!("{node}/proxy/{document}");
+        hurried.open(&path, Accept::Json, Patience::Once).await.map(KubeletAnswer)
     }
 
     /// Posts a review, and reads the answer.
@@ -325,6 +345,16 @@ pub(super) struct OpenResponse {
     body: Body,
     sent: OpenRequest,
     permit: Option<OwnedSemaphorePermit>,
+}
+
+/// An answer of a kubelet.
+pub(crate) struct KubeletAnswer(OpenResponse);
+
+impl KubeletAnswer {
+    /// Returns the next bytes; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ReadError> {
+        self.0.next().await
+    }
 }
 
 /// The request of a response: its limits, and its names for errors.

@@ -22,6 +22,7 @@ use crate::model::{
     NamedRow, ObjectId, ObjectKey, PodUse, Question, Server, Settings, StorageClass, Text,
     Threshold, Time, Volume,
 };
+use crate::usage::UsageFigures;
 
 /// Access to the cluster for one judgement: every lookup goes through here.
 ///
@@ -132,6 +133,11 @@ impl<'a> Cx<'a> {
     /// The cluster, for code that iterates over all rows.
     pub fn cluster(&self) -> &'a Cluster {
         self.cluster
+    }
+
+    /// How full volumes are, if that was read; it is read once.
+    pub(crate) fn figures(&self) -> Option<&'a UsageFigures> {
+        self.cluster.figures()
     }
 
     /// The server's clock, for records of when a decision was made. Rules compare ages with

@@ -11,6 +11,7 @@ use crate::model::{
     Answer, BackendKey, ControllerRole, KeptBackend, Kind, ObjectId, ObjectKey, Question, Row,
     Server, Sighting, Text, Time, Uid, for_each_row,
 };
+use crate::usage::UsageFigures;
 
 /// A cluster as far as it was read: rows, coverage, answers, and the server's clock.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Cluster {
     pub(super) odd: OddObjects,
     pub(super) server: Option<Server>,
     pub(super) beside: Option<ClustersBeside>,
+    /// How full volumes are, if that was read.
+    figures: Option<UsageFigures>,
     /// Versions that the server prefers, of the kinds for which it was read.
     served: BTreeMap<Kind, Text>,
     clock: Option<Time>,
@@ -133,6 +136,10 @@ impl Cluster {
                 self.server = Some(server);
                 dirty.everything = true;
             }
+            Change::Figures(figures) => {
+                self.figures.get_or_insert_default().join(*figures);
+                dirty.everything = true;
+            }
             // Nothing is judged by it.
             Change::IdentityLeftOut => self.lacks_identity = true,
             Change::Forgotten(question) => self.forget(&question, dirty),
@@ -142,6 +149,11 @@ impl Cluster {
                 }
             }
         }
+    }
+
+    /// How full volumes are, if that was read.
+    pub(crate) const fn figures(&self) -> Option<&UsageFigures> {
+        self.figures.as_ref()
     }
 
     /// The server's clock, if it is known.
@@ -369,6 +381,8 @@ pub enum Change {
     /// An earlier version of this tool saved the dump: the arguments with which drivers mark disks, and the ids of
     /// nodes, were not saved.
     IdentityLeftOut,
+    /// How full volumes are, beside what is known of that already.
+    Figures(Box<UsageFigures>),
     /// An answer is too old to count: the question is open again. With the question about the
     /// record of kept backend volumes go all of these: they are taken in again.
     Forgotten(Question),

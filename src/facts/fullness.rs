@@ -9,8 +9,10 @@ use std::borrow::Cow;
 use super::in_use::{claim_workloads, pod_users, template_of};
 use crate::{
     cluster::{Cx, Placed as _, Seen},
-    drivers::Place,
-    model::{Bytes, Claim, ClaimRef, Kind, Text, Time, Volume, VolumeSource},
+    drivers::{Place, Reach, Reference},
+    model::{
+        Bytes, Claim, ClaimRef, Kind, Text, Time, Volume, VolumeSource, format_bytes, format_time,
+    },
     usage::{UsageFigures, UsageHistory, VolumeFigures, VolumeMeasure, differ},
 };
 
@@ -24,6 +26,20 @@ pub(crate) enum Fullness {
     Shared(FileSystem),
     /// It is not known, for this reason.
     Unknown(Cow<'static, str>),
+}
+
+impl Fullness {
+    /// Returns what is known, in a few words.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Self::Measured(system) => system.told(),
+            Self::Shared(system) => format!("{}: of a file system that it shares", system.told()),
+            Self::Unknown(why) => format!("unknown: {why}"),
+        }
+    }
+
+    /// That of a claim of which something was not read.
+    pub(crate) const UNSEEN: Self = Self::Unknown(Cow::Borrowed("not read"));
 }
 
 /// A file system, as the kubelet of the node sees it.
@@ -51,6 +67,25 @@ impl FileSystem {
         percent(self.used, self.used.saturating_add(self.available))
     }
 
+    /// Returns whether it was measured within the hour before the view of the cluster, or is later than that: what is
+    /// older, or of an unknown time, is shown and judged by nothing.
+    pub(crate) fn is_fresh(&self, now: Option<Time>) -> bool {
+        self.at.zip(now).is_some_and(|(at, now)| now - at <= FRESH)
+    }
+
+    /// Returns what is used and available, and when that was measured, in a few words.
+    pub(crate) fn told(&self) -> String {
+        let at = self.at.as_ref().map_or_else(|| "an unknown time".to_owned(), format_time);
+        let inodes = self.inodes_percent().map(|it| format!(", {it}% of the inodes"));
+        format!(
+            "{}% used{}, {} of {} free, measured at {at}",
+            self.used_percent(),
+            inodes.unwrap_or_default(),
+            format_bytes(self.available),
+            format_bytes(self.capacity)
+        )
+    }
+
     /// Returns the inodes that are used, in per cent.
     pub(crate) fn inodes_percent(&self) -> Option<u64> {
         self.inodes.map(|(used, all)| percent(used, all))
@@ -63,6 +98,8 @@ fn percent(part: u64, whole: u64) -> u64 {
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
+/// Age up to which a measurement is that of now.
+const FRESH: chrono::Duration = chrono::Duration::hours(1);
 /// Largest difference of measurements that count as made at one time.
 const SAME_TIME: chrono::Duration = chrono::Duration::minutes(10);
 /// How much later than the view of the cluster a measurement may be: until then, claims come and go.
@@ -70,12 +107,13 @@ const MOST_AHEAD: chrono::Duration = chrono::Duration::hours(1);
 /// Least part of a file system that is used or available, in per cent: ext4 reserves 5, on small disks up to 10.
 const LEAST_TOLD: u128 = 80;
 
-/// Judges how full the volume of a claim is.
+/// Judges how full the volume of a claim is, by the figures that were read.
 ///
 /// # Errors
 /// When its volume, or the pods of its namespace, were not read.
-pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<Fullness> {
+pub(crate) fn fullness(cx: &Cx, claim: &Claim) -> Seen<Fullness> {
     let unknown = |why: &'static str| Ok(Fullness::Unknown(Cow::Borrowed(why)));
+    let Some(figures) = cx.figures() else { return unknown("no figures were read") };
     let Some(name) = &claim.volume_name else { return unknown("not bound") };
     let Some(volume) = cx.volume(name)? else { return unknown("its volume is gone") };
     let is_its = |it: &ClaimRef| it.key == claim.key();
@@ -97,8 +135,19 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<F
         if matches!(volume.source, VolumeSource::HostPath(_)) {
             return unknown("hostPath");
         }
-        let runs = pod_users(cx, claim)?.iter().any(|it| !it.pod.is_finished());
-        return unknown(if runs { "not in the figures" } else { "not mounted" });
+        let pods = pod_users(cx, claim)?;
+        let mut running = pods.iter().filter(|it| !it.pod.is_finished()).peekable();
+        if running.peek().is_none() {
+            return unknown("not mounted");
+        }
+        let silent = running.find_map(|it| {
+            let node = it.pod.node.as_ref()?;
+            Some(format!("node {node}: {}", figures.silence(node)?))
+        });
+        return match silent {
+            Some(why) => Ok(Fullness::Unknown(Cow::Owned(why))),
+            None => unknown("not in the figures"),
+        };
     }
     let systems: Vec<_> = own.iter().filter_map(|it| file_system(it)).collect();
     let Some(mut system) = systems.iter().max_by_key(|it| it.at).cloned() else {
@@ -139,6 +188,22 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<F
         true => unknown("smaller than its volume"),
         false => Ok(Fullness::Measured(system)),
     }
+}
+
+/// Returns the last reading of the file system of a volume whose claim is gone; `None` where there is none, or another
+/// claim has that name now.
+///
+/// # Errors
+/// When claims of its namespace were not read.
+pub(crate) fn last_reading(cx: &Cx, volume: &Volume) -> Seen<Option<FileSystem>> {
+    let Some((figures, claim)) = cx.figures().zip(volume.claim_ref.as_ref()) else {
+        return Ok(None);
+    };
+    if cx.claim(&claim.key)?.is_some() {
+        return Ok(None);
+    }
+    let systems = figures.of(&claim.key).iter().filter_map(file_system);
+    Ok(systems.max_by_key(|it| it.at))
 }
 
 /// Returns the file system in figures; `None` where the kubelet wrote what it does not know as nothing: what is used and
@@ -185,6 +250,70 @@ fn is_share(volume: &Volume, figures: &UsageFigures, system: &FileSystem) -> boo
     let is_nfs = volume.drivers().any(|it| ["nfs", "nfs.csi.k8s.io"].contains(&it))
         || matches!(&volume.source, VolumeSource::InTree(source) if &**source == "nfs");
     is_made || is_nfs || figures.are_alike(system.capacity, system.available)
+}
+
+/// Time for which a volume must have been nearly empty to count as too large.
+const LONG: chrono::Duration = chrono::Duration::days(14);
+/// Number of days of this time that must have been sampled: a pod that does not run measures nothing.
+const LONG_DAYS: usize = 14;
+/// Share of a volume below which the most that was used is little, in per cent.
+const LITTLE: u128 = 20;
+/// Least number of unused bytes that are worth a word.
+const WORTHWHILE: Bytes = 10 << 30;
+
+/// Returns the file system of a claim as it is now, and whether it has more than this claim; `None` where that is not
+/// known, and of a claim that is on its way out.
+///
+/// # Errors
+/// When its volume, or the pods of its namespace, were not read.
+pub(crate) fn measured_now(cx: &Cx, claim: &Claim) -> Seen<Option<(FileSystem, bool)>> {
+    if cx.figures().is_none() || claim.metadata.deleting.is_some() {
+        return Ok(None);
+    }
+    let system = match fullness(cx, claim)? {
+        Fullness::Measured(system) => (system, false),
+        Fullness::Shared(system) => (system, true),
+        Fullness::Unknown(_) => return Ok(None),
+    };
+    Ok(Some(system).filter(|(it, _)| it.is_fresh(cx.clock())))
+}
+
+/// Returns the volume of a claim of which most was never used for two weeks, and the number of these bytes; `None` unless
+/// they are known to have been unused for so long, and are billed.
+///
+/// # Errors
+/// When its volume, or the pods of its namespace, were not read.
+pub(crate) fn over_provisioned<'a>(
+    cx: &Cx<'a>,
+    claim: &Claim,
+) -> Seen<Option<(&'a Volume, Bytes, FileSystem)>> {
+    let Some((system, false)) = measured_now(cx, claim)? else { return Ok(None) };
+    let Some(name) = claim.volume_name.as_deref() else { return Ok(None) };
+    let Some((volume, unused)) = cx.volume(name)?.zip(unused_for_long(&system)) else {
+        return Ok(None);
+    };
+    Ok(is_billed_by_size(volume).then_some((volume, unused, system)))
+}
+
+/// Returns the bytes of a file system that were never used for two weeks, if they are most of it.
+fn unused_for_long(system: &FileSystem) -> Option<Bytes> {
+    let peak = system.history.peak.as_ref()?;
+    let used = peak.used.max(system.used);
+    let unused = system.capacity.saturating_sub(used);
+    let is_known = system.at? - peak.since >= LONG && peak.days >= LONG_DAYS;
+    let is_little = u128::from(used) * 100 < u128::from(system.capacity) * LITTLE;
+    (is_known && is_little && unused >= WORTHWHILE).then_some(unused)
+}
+
+/// Whether a provider bills the size of a volume, however much of it is used: a disk of a cloud.
+fn is_billed_by_size(volume: &Volume) -> bool {
+    let places = volume.places();
+    let is_of_provider = volume.backend.as_ref().is_some_and(|it| {
+        let family = Reference::of(it, &volume.attributes).family;
+        // Its administrator chooses whether disks are thin.
+        family.reach == Reach::Provider && family.id != "vsphere"
+    });
+    is_of_provider && !places.is_empty() && places.iter().all(Place::is_device)
 }
 
 /// Returns who uses a claim, in a word or two: its workload, the number of its pods, or `nothing`.
@@ -279,10 +408,12 @@ mod tests {
         let mut cluster = cluster_of([claim, volume], [], &[]);
         let now = parse_day("2026-06-01").expect("it is a day");
         cluster.apply(Change::Clock(now), &mut Dirty::default());
+        let figures = Box::new(figures_of(figures));
+        cluster.apply(Change::Figures(figures), &mut Dirty::default());
         let (settings, facts) = (Settings::default(), RefCell::default());
         let cx = Cx::new(&cluster, &settings, &facts);
         let (_, claim) = cluster.claims().next().expect("there is one");
-        match fullness(&cx, claim, &figures_of(figures)).expect("all was read") {
+        match fullness(&cx, claim).expect("all was read") {
             Fullness::Measured(it) => format!("{}%", it.used_percent()),
             Fullness::Shared(it) => format!("shared {}", it.capacity / GI),
             Fullness::Unknown(why) => why.into_owned(),
@@ -389,15 +520,17 @@ mod tests {
             let mut claim = claim();
             claim["metadata"]["creationTimestamp"] = json!(created);
             let volume = volume();
-            let cluster = cluster_of([&claim, &volume], [], &[]);
+            let mut cluster = cluster_of([&claim, &volume], [], &[]);
+            let figures = Box::new(figures_of(&answer.to_string()));
+            cluster.apply(Change::Figures(figures), &mut Dirty::default());
             let (settings, facts) = (Settings::default(), RefCell::default());
             let cx = Cx::new(&cluster, &settings, &facts);
             let (_, claim) = cluster.claims().next().expect("there is one");
-            let judged = fullness(&cx, claim, &figures_of(&answer.to_string()));
+            let judged = fullness(&cx, claim);
             let Ok(Fullness::Measured(system)) = judged else { panic!("{judged:?}") };
             let days =
                 system.history.full_in(system.available).map(|it| (it / 864.0).round() / 100.0);
-            (days, system.history.peak)
+            (days, system.history.peak.map(|it| it.used))
         };
         assert_eq!(foretold("2026-05-01T00:00:00Z"), (Some(0.25), Some(9 * GI)));
         assert_eq!(foretold("2026-05-28T00:00:00Z"), (None, None));

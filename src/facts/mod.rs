@@ -11,6 +11,7 @@ mod driver_volumes;
 mod event;
 mod finalizer;
 mod fullness;
+mod usage_summary;
 mod in_use;
 mod inventory_counts;
 mod listed_disks;
@@ -71,7 +72,9 @@ pub(crate) use finalizer::{
     finalizers_of_volume, has_attacher_finalizer, in_tree_finalizer_is_stale, looks_rolled_back,
     managers_of, owner_of, server_version, set_by_attacher,
 };
-pub(crate) use fullness::{FileSystem, Fullness, fullness, used_by};
+pub(crate) use fullness::{
+    FileSystem, Fullness, fullness, last_reading, measured_now, over_provisioned, used_by,
+};
 pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
     claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, is_bereft,
@@ -112,6 +115,7 @@ pub(crate) use storage::{
     Copied, Sameness, UNIDENTIFIED, copied, destruction, is_static, keeper, keeper_of,
     marks_of_others, provisioning_family, recreated_class, same_storage, wishes_for,
 };
+pub use usage_summary::UsageSummary;
 
 use crate::cluster::Cx;
 use crate::drivers::driver_names;

@@ -77,8 +77,8 @@ pub use row::Row;
 pub(crate) use row::{NamedRow, ObjectId, for_each_row};
 pub use selector::Selector;
 pub use server::{AdmissionObject, GUARD_NAME, Namespace, Server};
-pub use settings::Settings;
 pub(crate) use settings::{Beside, Exemption, Recording, Scope, SecretAssertion, SnapshotFirst};
+pub use settings::{FreeShare, Settings};
 pub use text::Text;
 pub(crate) use text::{
     Bytes, Interner, beginning, counted, did_you_mean, escape_control, first_of, format_bytes,

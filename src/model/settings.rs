@@ -14,6 +14,8 @@ use super::{FieldSelector, ObjectKey, Selector, Text, Thresholds, Time};
 pub struct Settings {
     /// Durations with which ages are compared.
     pub thresholds: Thresholds,
+    /// Share of a volume below which too little of it is free.
+    pub least_free: FreeShare,
     /// Scope of the findings that are reported. Checks of remedies ignore it.
     pub scope: Scope,
     /// Drivers that the user declared absent (`--driver-absent`).
@@ -67,6 +69,46 @@ pub struct Settings {
     pub secret: SecretAssertion,
     /// Places where kept backend volumes are recorded, besides the journal.
     pub recording: Recording,
+}
+
+/// A share of a volume that is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeShare {
+    /// In per cent.
+    pub percent: u64,
+}
+
+impl FreeShare {
+    /// Name in `--threshold NAME=SHARE`.
+    pub const NAME: &str = "nearly-full";
+    /// What is compared with it, in a few words.
+    pub const ABOUT: &str = "the share of a volume below which too little is free";
+
+    /// Parses a share such as `10%`.
+    ///
+    /// # Errors
+    /// When it is none, or not below the whole.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix('%').and_then(|it| it.parse().ok());
+        let percent = number.filter(|it| (1..100).contains(it));
+        percent.map(|percent| Self { percent }).ok_or_else(|| {
+            format!(
+                "{text:?} is no share of a volume: write a whole number of per cent, such as 10%"
+            )
+        })
+    }
+}
+
+impl Default for FreeShare {
+    fn default() -> Self {
+        Self { percent: 10 }
+    }
+}
+
+impl std::fmt::Display for FreeShare {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}%", self.percent)
+    }
 }
 
 /// The clusters that are read beside the one that is changed (`--beside`).

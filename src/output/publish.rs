@@ -10,8 +10,8 @@ use super::wire::{
 use crate::cluster::Cluster;
 use crate::facts::KnownIdentity;
 use crate::model::{
-    self, Bytes, FindingEvent, Kind, ObjectKey, ObjectRef, RuleId, Scope, Settings, Severity, Text,
-    Threshold, Time, VerdictState, format_bytes, format_duration, format_time,
+    self, Bytes, FindingEvent, FreeShare, Kind, ObjectKey, ObjectRef, RuleId, Scope, Settings,
+    Severity, Text, Threshold, Time, VerdictState, format_bytes, format_duration, format_time,
 };
 use crate::remedies::{RECLAIM, is_refused_beside};
 use crate::rules::{
@@ -311,6 +311,7 @@ pub fn summary(tally: &Totals) -> Summary {
         storage: Some(tally.storage.iter().filter_map(share).collect()),
         inventory: None,
         money: None,
+        usage: tally.usage.clone(),
     }
 }
 
@@ -351,8 +352,11 @@ pub(super) fn tool() -> Tool {
     Tool { version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
-/// Returns every duration with which ages were compared.
+/// Returns every duration with which ages were compared, and the share of volumes that had to be free, if the user chose
+/// it.
 pub(super) fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
     let text = |threshold: Threshold| format_duration(settings.thresholds.get(threshold));
-    Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it))).collect()
+    let ages = Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it)));
+    let share = Some(settings.least_free).filter(|it| *it != FreeShare::default());
+    ages.chain(share.map(|it| (FreeShare::NAME.to_owned(), it.to_string()))).collect()
 }

@@ -1,6 +1,6 @@
 //! How full volumes are: the public shape, and its table.
 
-use std::{collections::BTreeMap, io};
+use std::io;
 
 use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthStr as _;
@@ -12,10 +12,8 @@ use super::{
     wire::{Gap, ObjectReference, ReportMetadata},
 };
 use crate::{
-    facts::{FileSystem, Fullness},
-    model::{
-        Bytes, Claim, Time, Volume, counted, escape_control, format_age, format_bytes, format_time,
-    },
+    facts::{FileSystem, Fullness, UsageSummary},
+    model::{Bytes, Claim, Time, Volume, escape_control, format_age, format_bytes, format_time},
 };
 
 /// How full the volumes of claims are (`df`).
@@ -34,22 +32,6 @@ pub struct UsageReport {
     pub claims: Vec<ClaimUsage>,
     /// What was not read.
     pub gaps: Vec<Gap>,
-}
-
-/// Numbers of claims by what is known of them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UsageSummary {
-    /// Claims that are shown.
-    pub claims: usize,
-    /// Those whose figures are about their volume alone.
-    pub measured: usize,
-    /// Those whose figures are about a file system that has more than their volume.
-    pub shared: usize,
-    /// Those of which nothing is known, by the reason.
-    pub unknown: BTreeMap<String, usize>,
-    /// Claims in the figures that do not exist in what was read.
-    pub unmatched: usize,
 }
 
 /// How full the volume of a claim is.
@@ -180,7 +162,7 @@ fn file_system(system: &FileSystem, now: Option<Time>) -> FileSystemUsage {
         age_seconds: age,
         node: system.node.as_ref().map(ToString::to_string),
         since: system.history.since.as_ref().map(format_time),
-        peak_used_bytes: system.history.peak,
+        peak_used_bytes: system.history.peak.as_ref().map(|it| it.used),
         full_in_seconds: system
             .history
             .full_in(system.available)
@@ -193,10 +175,14 @@ impl ClaimUsage {
     /// Returns what orders claims: the fullest first, by blocks or inodes; then shares; then what is unknown.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let state = ["measured", "shared"].iter().position(|it| *it == self.state).unwrap_or(2);
-        let system = self.file_system.as_ref();
-        let fullest = system.map(|it| it.used_percent.max(it.inodes_used_percent.unwrap_or(0)));
-        let object = &self.object;
+        let (fullest, object) = (self.fullest(), &self.object);
         (state, std::cmp::Reverse(fullest), object.namespace.clone(), object.name.clone())
+    }
+
+    /// Returns what is used, in per cent of blocks or inodes.
+    pub(super) fn fullest(&self) -> Option<u64> {
+        let system = self.file_system.as_ref();
+        system.map(|it| it.used_percent.max(it.inodes_used_percent.unwrap_or(0)))
     }
 
     /// Returns what there is to say of the figures, in a few words.
@@ -282,45 +268,6 @@ impl ClaimUsage {
 /// Returns a part in per cent, rounded down: nearly nothing is nothing.
 fn percent(part: Bytes, whole: Bytes) -> u128 {
     u128::from(part) * 100 / u128::from(whole.max(1))
-}
-
-impl UsageSummary {
-    /// Counts a claim.
-    pub(crate) fn count(&mut self, claim: &ClaimUsage) {
-        self.claims += 1;
-        match (&*claim.state, &claim.reason) {
-            ("measured", _) => self.measured += 1,
-            ("shared", _) => self.shared += 1,
-            (_, reason) => {
-                *self.unknown.entry(reason.clone().unwrap_or_default()).or_default() += 1;
-            }
-        }
-    }
-
-    /// Returns the numbers in a line.
-    pub(crate) fn told(&self) -> String {
-        let unknown: usize = self.unknown.values().sum();
-        let mut parts = vec![format!("{} measured", self.measured)];
-        if self.shared > 0 {
-            parts.push(format!("{} shared", self.shared));
-        }
-        if unknown > 0 {
-            let mut reasons: Vec<_> =
-                self.unknown.iter().map(|(why, count)| (*count, why)).collect();
-            reasons.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-            let reasons: Vec<_> =
-                reasons.iter().map(|(count, why)| format!("{count} {why}")).collect();
-            parts.push(format!("{unknown} unknown ({})", reasons.join(", ")));
-        }
-        let claims = counted(self.claims, "claim");
-        match self.unmatched {
-            0 => format!("{claims}: {}", parts.join(", ")),
-            count => {
-                let of = counted(count, "claim");
-                format!("{claims}: {}; the figures of {of} match none", parts.join(", "))
-            }
-        }
-    }
 }
 
 const COLUMNS: [&str; 8] =

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use super::inventory::{InventorySummary, ListedDisk};
 use super::money::Money;
 pub use super::storage::{StorageAmounts, StorageShare};
+use crate::facts::UsageSummary;
 use crate::model::counted;
+use crate::rules::ReportContents;
 
 /// Version of every shape in this file.
 pub const API_VERSION: &str = "storage.kubectl.dev/v1alpha1";
@@ -256,9 +258,20 @@ pub struct Summary {
     /// What became of the disks that `--inventory` lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory: Option<InventorySummary>,
+    /// What is known of how full volumes are, by `--usage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageSummary>,
     /// What that is wasted costs, by `--price`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money: Option<Money>,
+}
+
+impl Summary {
+    /// Returns what the report about one cluster has.
+    pub(super) fn contents(&self) -> ReportContents {
+        let (inventory, usage) = (self.inventory.is_some(), self.usage.is_some());
+        ReportContents { inventory, usage, clusters: false }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]

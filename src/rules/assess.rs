@@ -17,7 +17,7 @@ pub use totals::{StoragePool, StorageTotals, Totals, Waste};
 pub use unread::UnreadGap;
 use unread::is_single;
 
-use super::{Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, causes::causes, kind_of};
+use super::{Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, USAGE, causes::causes, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
 use crate::model::{
     CausedBy, ControllerRole, Fact, FactKey, Finding, ObjectRef, Question, RuleId, Settings,
@@ -346,7 +346,7 @@ fn about(subject: &Subject) -> &'static [(&'static Rule, Judge)] {
     static BY_KIND: std::sync::LazyLock<[Vec<(&'static Rule, Judge)>; SUBJECT_KINDS]> =
         std::sync::LazyLock::new(|| {
             let mut by_kind = [const { Vec::new() }; SUBJECT_KINDS];
-            for rule in REGISTRY.iter() {
+            for rule in REGISTRY.iter().chain(USAGE) {
                 for judge in rule.judge {
                     by_kind[judge.kind()].push((*rule, *judge));
                 }

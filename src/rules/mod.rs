@@ -177,16 +177,31 @@ pub static BETWEEN_CLUSTERS: &[&Rule] = beyond::RULES;
 /// The rules that compare clusters with what providers list: a report without `--inventory` does not have them.
 pub static INVENTORY: &[&Rule] = inventory::RULES;
 
-/// Returns every rule.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
-    of_report(true, true)
+/// The rules about how full volumes are: a report without `--usage` does not have them.
+pub static USAGE: &[&Rule] = claim::USAGE;
+
+/// What a report is about, beside the objects of one cluster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReportContents {
+    /// Several clusters.
+    pub clusters: bool,
+    /// What providers list.
+    pub inventory: bool,
+    /// How full volumes are.
+    pub usage: bool,
 }
 
-/// Returns the rules that a report has: of several clusters, and with what providers list.
-pub fn of_report(are_several: bool, has_inventory: bool) -> impl Iterator<Item = &'static Rule> {
-    let between = BETWEEN_CLUSTERS.iter().filter(move |_| are_several);
-    let inventory = INVENTORY.iter().filter(move |_| has_inventory);
-    REGISTRY.iter().chain(between).chain(inventory).copied()
+/// Returns every rule.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    of_report(ReportContents { clusters: true, inventory: true, usage: true })
+}
+
+/// Returns the rules that such a report has.
+pub fn of_report(contents: ReportContents) -> impl Iterator<Item = &'static Rule> {
+    let between = BETWEEN_CLUSTERS.iter().filter(move |_| contents.clusters);
+    let inventory = INVENTORY.iter().filter(move |_| contents.inventory);
+    let usage = USAGE.iter().filter(move |_| contents.usage);
+    REGISTRY.iter().chain(between).chain(inventory).chain(usage).copied()
 }
 
 /// Returns the rule with this id.

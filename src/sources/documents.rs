@@ -30,6 +30,7 @@ use super::records;
 use crate::cluster::{Coverage, Reach};
 use crate::dump::{self, Broken, DumpError, Input, Piece};
 use crate::model::{Interner, Kind, Text, Time};
+use crate::usage::{SavedFigures, SavedNode};
 
 /// Statements of the user about a dump.
 #[derive(Debug, Clone, Default)]
@@ -301,6 +302,14 @@ impl DumpReading {
             records::KEPT_BACKEND => {
                 let line = parse::<records::KeptBackendLine>(record.body)?;
                 return Ok(queue.kept(line.into_backend(&mut self.interner)?));
+            }
+            records::VOLUME_FIGURES => {
+                let figures = parse::<SavedFigures>(record.body)?;
+                return Ok(queue.figures(figures.into_figures(&mut self.interner)?));
+            }
+            records::SILENT_KUBELET => {
+                let silent = parse::<SavedNode>(record.body)?;
+                return Ok(queue.figures(silent.into_figures(&mut self.interner)));
             }
             // A line of a later version: what it says is not needed to understand the rest.
             _ => {}

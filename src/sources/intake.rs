@@ -11,6 +11,7 @@ use crate::model::{
     Answer, KeptBackend, Kind, ObjectKey, Question, ReclaimPolicy, Row, Text, Time, Uid, Volume,
 };
 use crate::objects::{AnyObject, Folder, Reduced};
+use crate::usage::{SavedFigures, SavedNode, UsageFigures};
 
 /// Owner of a cluster while it is read.
 pub struct Intake {
@@ -199,6 +200,23 @@ impl Intake {
             saving.record(records::KEPT_BACKEND, &line)?;
         }
         self.apply(Change::Seen(Row::Kept(Box::new(kept))));
+        Ok(())
+    }
+
+    /// Takes in how full volumes are.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub(crate) fn figures(&mut self, figures: UsageFigures) -> Result<(), DumpError> {
+        if let Some(saving) = &mut self.saving {
+            for line in SavedFigures::of(&figures) {
+                saving.record(records::VOLUME_FIGURES, &line)?;
+            }
+            for line in SavedNode::of(&figures) {
+                saving.record(records::SILENT_KUBELET, &line)?;
+            }
+        }
+        self.apply(Change::Figures(Box::new(figures)));
         Ok(())
     }
 

@@ -21,6 +21,10 @@ pub const ADDED_FINALIZER: &str = "AddedFinalizer";
 pub const COVERAGE: &str = "Coverage";
 /// Kind of the same line about an inventory that lies in the cluster: an earlier version of this tool passes over it.
 pub const INVENTORY_COVERAGE: &str = "InventoryCoverage";
+/// Kind of a line with what a kubelet measured of the volume of a claim.
+pub const VOLUME_FIGURES: &str = "VolumeFigures";
+/// Kind of a line that says why a kubelet did not answer.
+pub const SILENT_KUBELET: &str = "SilentKubelet";
 /// Kind of the line that says when and of what the dump was taken.
 pub const TAKEN: &str = "Taken";
 

@@ -8,6 +8,9 @@ use super::{
     measured, seconds,
 };
 
+/// Number of milliseconds since 1970 that is no number of seconds: it is in 1973, or in the year 5138.
+const LEAST_MILLISECONDS: f64 = 1e11;
+
 /// Reads all lines of a kubelet's `/metrics`; those of other metrics are left out.
 ///
 /// # Errors
@@ -49,7 +52,10 @@ fn take(line: &str, found: &mut FoundFigures) -> Result<(), String> {
     let number = words.next().ok_or("it has no number")?;
     let number: f64 = number.parse().map_err(|_| format!("{number:?} is no number"))?;
     let at = words.next().map(|it| it.parse::<f64>().map_err(|_| format!("{it:?} is no time")));
-    let at = at.transpose()?.and_then(|it| seconds(it / 1000.0));
+    // OpenMetrics writes seconds.
+    let is_milliseconds = |it: f64| it >= LEAST_MILLISECONDS;
+    let at = at.transpose()?;
+    let at = at.and_then(|it| seconds(if is_milliseconds(it) { it / 1000.0 } else { it }));
     let Some(measure) = VolumeMeasure::of(name) else { return Ok(()) };
     let Some(figures) = found.figures_of(&labels)? else { return Ok(()) };
     figures.take(measure, measured(number), at);

@@ -8,12 +8,25 @@ use crate::model::{Bytes, Time};
 pub(crate) struct UsageHistory {
     /// Time of the first sample, of several.
     pub(crate) since: Option<Time>,
-    /// Largest number of bytes that were used.
-    pub(crate) peak: Option<Bytes>,
+    /// What most was used.
+    pub(crate) peak: Option<PeakUsage>,
     /// Bytes a second by which the available ones became fewer, over the last week.
     pub(crate) of_week: Option<f64>,
     /// The same over the last day.
     pub(crate) of_day: Option<f64>,
+}
+
+/// The most that was used of a volume.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PeakUsage {
+    /// Number of bytes.
+    pub(crate) used: Bytes,
+    /// Time of the first sample.
+    pub(crate) since: Time,
+    /// Time of the last sample.
+    pub(crate) until: Time,
+    /// Number of days with a sample.
+    pub(crate) days: usize,
 }
 
 /// A sample: seconds since 1970, and bytes.
@@ -34,7 +47,15 @@ impl UsageHistory {
     /// Takes the samples of what is used, in the order of their times.
     pub(super) fn take_used(&mut self, samples: &[TimedBytes]) {
         self.take_span(samples);
-        self.peak = self.since.and(samples.iter().map(|it| it.1).max());
+        let [first, .., last] = samples else { return };
+        let times = super::seconds(first.0).zip(super::seconds(last.0));
+        let most = times.zip(samples.iter().map(|it| it.1).max());
+        self.peak = most.map(|((since, until), used)| PeakUsage {
+            used,
+            since,
+            until,
+            days: days(samples),
+        });
     }
 
     fn take_span(&mut self, samples: &[TimedBytes]) {
@@ -50,6 +71,13 @@ impl UsageHistory {
         let slower = self.of_week?.min(self.of_day?);
         (slower > 0.0).then(|| rate(available) / slower)
     }
+}
+
+/// Returns the number of days with a sample.
+fn days(samples: &[TimedBytes]) -> usize {
+    let mut days: Vec<_> = samples.iter().map(|it| (it.0 / DAY).floor()).collect();
+    days.dedup();
+    days.len()
 }
 
 /// Returns the bytes a second by which the last span made less available; `None` where the samples do not cover it.

@@ -9,7 +9,7 @@ use serde::{
 use serde_json::Error;
 
 use super::{UsageFile, VolumeFigures, VolumeMeasure, history::TimedBytes, measured, seconds};
-use crate::model::{ClaimKey, Text, escape_control, first_of, parse_time, shorten};
+use crate::model::{ClaimKey, Text, Time, escape_control, first_of, parse_time, shorten};
 
 /// Labels of a series.
 pub(super) type SeriesLabels = BTreeMap<String, String>;
@@ -22,8 +22,10 @@ pub(super) struct FoundFigures {
     pub(super) rows: usize,
     /// Whether it is an answer of a kubelet: one whose node has no claims tells that.
     pub(super) is_of_kubelet: bool,
-    /// The node of a kubelet's answer.
-    node: Option<Text>,
+    /// The node whose kubelet was asked, whatever its answer calls it.
+    asked: Option<Text>,
+    /// The volumes of a kubelet's answer, whose node may stand behind them.
+    volumes: Vec<(ClaimKey, MeasuredVolume, Option<Time>)>,
 }
 
 /// Reads every answer of a file.
@@ -44,6 +46,11 @@ pub(super) fn read_json(content: &mut dyn Read, found: &mut FoundFigures) -> Res
 }
 
 impl FoundFigures {
+    /// Nothing yet of what the kubelet of this node answers.
+    pub(super) fn of_node(node: Text) -> Self {
+        Self { asked: Some(node), ..Self::default() }
+    }
+
     /// Returns the figures to which a series belongs; `None` where it is not about a claim.
     ///
     /// # Errors
@@ -97,27 +104,34 @@ impl FoundFigures {
     }
 
     /// Takes the volume of a pod.
-    fn take_volume(&mut self, volume: MeasuredVolume) -> Result<(), String> {
-        let Some(claim) = volume.pvc_ref else { return Ok(()) };
+    fn take_volume(&mut self, mut volume: MeasuredVolume) -> Result<(), String> {
+        let Some(claim) = volume.pvc_ref.take() else { return Ok(()) };
         self.rows += 1;
         let at = volume.time.as_deref().map(|it| {
             parse_time(it).map_err(|_| format!("time: {:?} is no time", shorten(it, 40)))
         });
         let at = at.transpose()?.flatten();
         let key = ClaimKey { namespace: claim.namespace.into(), name: claim.name.into() };
-        let node = self.node.clone();
-        let figures = self.file.figures.entry(key, node);
-        // Each pod of a node tells of the volume.
-        for (measure, number) in [
-            (VolumeMeasure::Capacity, volume.capacity_bytes),
-            (VolumeMeasure::Available, volume.available_bytes),
-            (VolumeMeasure::Used, volume.used_bytes),
-            (VolumeMeasure::Inodes, volume.inodes),
-            (VolumeMeasure::InodesUsed, volume.inodes_used),
-        ] {
-            figures.take(measure, number.and_then(|it| it.0).and_then(measured), at);
-        }
+        self.volumes.push((key, volume, at));
         Ok(())
+    }
+
+    /// Ends the answer of a kubelet, which is about this node.
+    fn end_summary(&mut self, node: Option<Text>) {
+        let node = self.asked.clone().or(node);
+        for (claim, volume, at) in std::mem::take(&mut self.volumes) {
+            let figures = self.file.figures.entry(claim, node.clone());
+            // Each pod of a node tells of the volume.
+            for (measure, number) in [
+                (VolumeMeasure::Capacity, volume.capacity_bytes),
+                (VolumeMeasure::Available, volume.available_bytes),
+                (VolumeMeasure::Used, volume.used_bytes),
+                (VolumeMeasure::Inodes, volume.inodes),
+                (VolumeMeasure::InodesUsed, volume.inodes_used),
+            ] {
+                figures.take(measure, number.and_then(|it| it.0).and_then(measured), at);
+            }
+        }
     }
 }
 
@@ -137,6 +151,7 @@ struct MetricSeries {
 struct TimedNumber(f64, MeasuredNumber);
 
 /// A number, which Prometheus writes as text; `None` for what is none, such as `NaN`.
+#[derive(Debug)]
 struct MeasuredNumber(Option<f64>);
 
 impl<'de> Deserialize<'de> for MeasuredNumber {
@@ -173,7 +188,7 @@ impl<'de> Deserialize<'de> for MeasuredNumber {
 }
 
 /// A volume of a pod (`pkg/apis/stats/v1alpha1`, `VolumeStats`).
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct MeasuredVolume {
     time: Option<String>,
@@ -185,7 +200,7 @@ struct MeasuredVolume {
     pvc_ref: Option<MeasuredClaim>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct MeasuredClaim {
     name: String,
     namespace: String,
@@ -217,7 +232,7 @@ impl<'de> Visitor<'de> for UsageAnswer<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         let (mut has_figures, mut others, mut failed) = (false, Vec::new(), None);
-        self.0.node = None;
+        let mut of_node = None;
         while let Some(field) = fields.next_key::<String>()? {
             match &*field {
                 "data" => {
@@ -231,7 +246,7 @@ impl<'de> Visitor<'de> for UsageAnswer<'_> {
                 }
                 "node" => {
                     let node: MeasuredNode = fields.next_value()?;
-                    self.0.node = node.node_name.map(Text::from);
+                    of_node = node.node_name.map(Text::from);
                 }
                 "warnings" => {
                     let warnings = fields.next_value::<Option<Vec<String>>>()?.unwrap_or_default();
@@ -251,6 +266,7 @@ impl<'de> Visitor<'de> for UsageAnswer<'_> {
             }
             others.push(shorten(&field, 40));
         }
+        self.0.end_summary(of_node);
         match failed {
             Some(error) => Err(A::Error::custom(format!(
                 "it is an answer that says: {}",

@@ -6,13 +6,15 @@ mod exposition;
 mod history;
 mod json;
 mod read;
+mod saved;
 
 use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use history::UsageHistory;
 #[cfg(test)]
 pub(crate) use read::figures_of;
-pub(crate) use read::{UsageError, read};
+pub(crate) use read::{UsageError, read, read_summary};
+pub(crate) use saved::{SavedFigures, SavedNode};
 
 use crate::model::{Bytes, ClaimKey, Text, Time, escape_control, shorten};
 
@@ -71,16 +73,40 @@ impl VolumeFigures {
 }
 
 /// Figures of all claims that were read, one for each node.
-#[derive(Debug, Default)]
-pub(crate) struct UsageFigures {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UsageFigures {
     claims: HashMap<ClaimKey, Vec<VolumeFigures>>,
     /// The claim that reports a size with this much available; `None` where several do, as those of one file system.
     alike: HashMap<[Bytes; 2], Option<ClaimKey>>,
     /// The value of each label that tells of clusters.
     clusters: ClusterLabels,
+    /// Why kubelets that were asked themselves did not answer, by node.
+    silent: BTreeMap<Text, Text>,
 }
 
 impl UsageFigures {
+    /// Returns what is known if this kubelet did not answer, and why.
+    pub(crate) fn without(node: Text, why: Text) -> Self {
+        Self { silent: BTreeMap::from([(node, why)]), ..Self::default() }
+    }
+
+    /// Returns the figures of one claim.
+    pub(crate) fn of_claim(claim: ClaimKey, figures: VolumeFigures) -> Self {
+        let mut all = Self::default();
+        all.take(claim, vec![figures]);
+        all
+    }
+
+    /// Returns why the kubelet of a node did not answer, if it was asked.
+    pub(crate) fn silence(&self, node: &str) -> Option<&Text> {
+        self.silent.get(node)
+    }
+
+    /// Returns the nodes whose kubelets did not answer, with the reasons.
+    pub(crate) const fn silent(&self) -> &BTreeMap<Text, Text> {
+        &self.silent
+    }
+
     /// Returns the figures of a claim.
     pub(crate) fn of(&self, claim: &ClaimKey) -> &[VolumeFigures] {
         self.claims.get(claim).map_or(&[], Vec::as_slice)
@@ -105,21 +131,36 @@ impl UsageFigures {
             let taken = self.clusters.take(label, value);
             taken.map_err(|why| UsageError::Foreign { name: file.name.clone(), why })?;
         }
-        for (claim, of_claim) in file.figures.claims {
-            for it in &of_claim {
-                let bytes =
-                    [VolumeMeasure::Capacity, VolumeMeasure::Available].map(|of| it.get(of));
-                if let [Some(capacity), Some(available)] = bytes {
-                    let first = self
-                        .alike
-                        .entry([capacity, available])
-                        .or_insert_with(|| Some(claim.clone()));
-                    first.take_if(|it| *it != claim);
-                }
-            }
-            self.claims.entry(claim).or_default().extend(of_claim);
-        }
+        self.join(file.figures);
         Ok(())
+    }
+
+    /// Adds figures of the same cluster.
+    pub(crate) fn join(&mut self, other: Self) {
+        for (claim, of_claim) in other.claims {
+            self.take(claim, of_claim);
+        }
+        self.silent.extend(other.silent);
+    }
+
+    fn take(&mut self, claim: ClaimKey, of_claim: Vec<VolumeFigures>) {
+        for it in &of_claim {
+            let bytes = [VolumeMeasure::Capacity, VolumeMeasure::Available].map(|of| it.get(of));
+            if let [Some(capacity), Some(available)] = bytes {
+                let first =
+                    self.alike.entry([capacity, available]).or_insert_with(|| Some(claim.clone()));
+                first.take_if(|it| *it != claim);
+            }
+        }
+        self.claims.entry(claim).or_default().extend(of_claim);
+    }
+
+    /// Sets the time of what has none.
+    pub(crate) fn measured_at(&mut self, time: Time) {
+        let values = self.claims.values_mut().flatten().flat_map(|it| &mut it.measured);
+        for value in values.flatten() {
+            value.at.get_or_insert(time);
+        }
     }
 
     /// Returns the figures of a claim on a node, to fill in.
@@ -135,7 +176,7 @@ impl UsageFigures {
 }
 
 /// The value of each label that tells of clusters, which is one for all that is read together.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct ClusterLabels(BTreeMap<String, String>);
 
 impl ClusterLabels {
@@ -195,6 +236,9 @@ pub(crate) enum VolumeMeasure {
 }
 
 impl VolumeMeasure {
+    /// All of them, each at its own number.
+    const ALL: [Self; 5] =
+        [Self::Capacity, Self::Available, Self::Used, Self::Inodes, Self::InodesUsed];
     /// Beginning of the names.
     const PREFIX: &str = "kubelet_volume_stats_";
 

@@ -3,13 +3,13 @@
 use std::io;
 
 use super::{
-    UsageFile, VolumeMeasure,
+    UsageFigures, UsageFile, VolumeMeasure,
     exposition::{MetricsError, read_text},
     json::{FoundFigures, read_json},
 };
 use crate::{
     listings::{NamedFile, Opened},
-    model::{escape_control, shorten},
+    model::{Text, escape_control, shorten},
 };
 
 /// Why figures cannot be read. None of the file is used.
@@ -32,6 +32,21 @@ pub(crate) enum UsageError {
 /// When it cannot be read to its end, is something else, or tells of several clusters.
 pub(crate) fn read(input: &NamedFile) -> Result<UsageFile, UsageError> {
     read_from(input.open(), &input.name())
+}
+
+/// Reads the summary of the kubelet of a node (`/stats/summary`).
+///
+/// # Errors
+/// When it cannot be read to its end, or is something else.
+pub(crate) fn read_summary(node: Text, content: impl io::Read) -> Result<UsageFigures, String> {
+    let mut found = FoundFigures::of_node(node);
+    let told =
+        |error: serde_json::Error| escape_control(&shorten(&error.to_string(), 200)).into_owned();
+    read_json(&mut io::BufReader::new(content), &mut found).map_err(told)?;
+    match found.is_of_kubelet {
+        true => Ok(found.file.figures),
+        false => Err("it is no summary of a kubelet".to_owned()),
+    }
 }
 
 fn read_from(opened: io::Result<Opened<'_>>, name: &str) -> Result<UsageFile, UsageError> {

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kubectl_storage::rules::REGISTRY;
+use kubectl_storage::rules::{REGISTRY, USAGE};
 
 use crate::support::{files, read, root};
 
@@ -287,7 +287,8 @@ fn every_finding_has_its_number_and_its_name() {
     let findings: Vec<_> = named.iter().filter(|(id, _)| id.starts_with('F')).collect();
     let defined: BTreeSet<&str> = findings.iter().map(|(_, name)| &***name).collect();
     assert_eq!(defined.len(), findings.len(), "two numbers have the same name");
-    let rules: BTreeSet<&str> = REGISTRY.iter().map(|rule| rule.id).collect();
+    let rules = REGISTRY.iter().chain(USAGE);
+    let rules: BTreeSet<&str> = rules.map(|rule| rule.id).collect();
     let odd: Vec<_> = defined.symmetric_difference(&rules).collect();
     assert!(odd.is_empty(), "either not a rule, or not in {PAGES}/findings.md: {odd:?}");
 }

@@ -233,7 +233,9 @@ fn kubectl_is_told_values() {
         let known: Vec<_> = found.iter().filter(|it| !it.starts_with('-')).cloned().collect();
         assert_eq!(known, ids, "{words:?}");
     }
-    let expected: Vec<_> = Threshold::ALL.map(|it| format!("{}=", it.name())).into();
+    let mut expected: Vec<_> = Threshold::ALL.map(|it| format!("{}=", it.name())).into();
+    assert_eq!(values(&["gc", "--threshold", ""]), expected);
+    expected.push("nearly-full=".to_owned());
     assert_eq!(values(&["audit", "--threshold", ""]), expected);
     let expected: Vec<_> = Severity::ALL.map(|it| it.name().to_owned()).into();
     assert_eq!(values(&["audit", "--fail-on", ""]), expected);

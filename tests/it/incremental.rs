@@ -396,6 +396,7 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::ClockAtLeast(_)
         | Change::Server(_)
         | Change::IdentityLeftOut
+        | Change::Figures(_)
         | Change::Traced(..) => false,
     }
 }

@@ -17,7 +17,7 @@ use std::{
 use kubectl_storage::{
     dump::Input,
     model::{Settings, Text, Threshold, parse_duration},
-    rules::{self, Assessor, REGISTRY, Rule},
+    rules::{self, Assessor, REGISTRY, Rule, USAGE},
     sources::{
         documents::{self, DumpOptions},
         intake::Intake,
@@ -76,6 +76,11 @@ impl Asked {
         }
         settings
     }
+}
+
+/// The rules that are judged by what one dump holds.
+fn of_objects() -> impl Iterator<Item = &'static Rule> {
+    REGISTRY.iter().chain(USAGE).copied()
 }
 
 /// The folder of a rule's fixtures, settings and expectations.
@@ -166,7 +171,7 @@ fn update(path: &Path, found: &[Expected]) {
 #[test]
 fn every_rule_finds_what_its_fixture_expects() {
     let mut wrong = Vec::new();
-    for rule in REGISTRY.iter() {
+    for rule in of_objects() {
         for dump in dumps(rule, "found") {
             let file = companion(&dump, "expected");
             let found = look(rule, &dump).findings(rule);
@@ -197,7 +202,7 @@ fn every_rule_finds_what_its_fixture_expects() {
 #[test]
 fn no_rule_raises_a_false_alarm_on_its_near_miss() {
     let mut wrong = Vec::new();
-    for rule in REGISTRY.iter() {
+    for rule in of_objects() {
         if !folder(rule).join("clean.yaml").exists() {
             wrong.push(format!("{}: there is no clean.yaml", rule.id));
             continue;
@@ -232,7 +237,7 @@ fn every_folder_of_fixtures_belongs_to_a_rule() {
 
 #[test]
 fn every_fixture_tells_where_it_comes_from() {
-    for rule in REGISTRY.iter() {
+    for rule in of_objects() {
         for dump in dumps(rule, "found").into_iter().chain(dumps(rule, "clean")) {
             let text = fs::read_to_string(folder(rule).join(&dump)).expect("it was just listed");
             let first = text.lines().next().unwrap_or_default();

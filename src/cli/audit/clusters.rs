@@ -14,7 +14,7 @@ use crate::{
         Failure,
         args::ConnectionArgs,
         clusters::{ClusterInput, DistinctArgs, Identified, pass_one, tell_gaps},
-        collect::{Collected, collect, kinds, notes},
+        collect::{Collected, UsageSources, collect_measured, kinds, notes},
         parallel::{on_all_cores, read_each},
         terminal,
     },
@@ -30,11 +30,14 @@ use crate::{
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
     rules::{
-        BETWEEN_CLUSTERS, NamedElsewhere, Rule, SharedBetweenClusters, Totals, UnreadGap,
-        disks_of_cluster, of_report, shared_between_clusters, storage_references,
+        BETWEEN_CLUSTERS, NamedElsewhere, ReportContents, Rule, SharedBetweenClusters, Totals,
+        USAGE, UnreadGap, disks_of_cluster, of_report, shared_between_clusters, storage_references,
     },
     watch::report::{MeasuredCluster, report_metrics},
 };
+
+/// What a report about several clusters has at least.
+const BETWEEN: ReportContents = ReportContents { clusters: true, inventory: false, usage: false };
 
 /// What is kept of one of several clusters.
 struct JudgedCluster<T> {
@@ -62,14 +65,15 @@ impl<T> JudgedCluster<T> {
     async fn read(
         input: &ClusterInput,
         settings: &Settings,
-        ClustersLook { connection, namespace, take, keeps_disks, .. }: &ClustersLook<
+        ClustersLook { connection, namespace, take, keeps_disks, usage, .. }: &ClustersLook<
             '_,
             impl TakeFromCluster<T>,
         >,
     ) -> Result<Self, Failure> {
         let mut settings = settings.clone();
         let (from, source) = input.source(connection, *namespace)?;
-        let mut collected = collect(from, &settings, None).await?;
+        let usage = usage.get(input.name()).cloned();
+        let mut collected = collect_measured(from, &settings, None, usage).await?;
         let taken = take(&mut collected, &mut settings, source).await?;
         let cluster = &collected.intake.cluster;
         let name = Some(input.name());
@@ -96,6 +100,10 @@ impl<T> JudgedCluster<T> {
             gap.ids.extend(limited_between(unread).map(str::to_owned));
             gap
         };
+        let unmeasured = collected.unmeasured().into_iter().map(|mut it| {
+            it.cluster = Some(name.to_string());
+            it
+        });
         let mut exempted = publish::scope(&settings.scope, &exempted).exempted;
         for it in &mut exempted {
             it.cluster = Some(name.to_string());
@@ -107,7 +115,7 @@ impl<T> JudgedCluster<T> {
             totals: collected.assessor.totals(cluster, settings),
             exempted,
             findings: PackedFindings::new(findings.map(|it| named(collected.public(it)))),
-            gaps: gaps.map(gap).collect(),
+            gaps: gaps.map(gap).chain(unmeasured).collect(),
             limited: limited(collected),
             unread: collected.blind.iter().map(|it| it.gap.kind).collect(),
             clock: cluster.clock(),
@@ -130,7 +138,7 @@ impl<T> JudgedCluster<T> {
             resource: Gap::ALL_KINDS.to_owned(),
             namespace: None,
             reason: format!("{:#}", failure.error),
-            ids: of_report(true, false).map(|it| it.id.to_owned()).collect(),
+            ids: of_report(BETWEEN).map(|it| it.id.to_owned()).collect(),
         };
         let origin = ReportOrigin { source, journal: None };
         Self {
@@ -141,7 +149,7 @@ impl<T> JudgedCluster<T> {
             exempted: Vec::new(),
             findings: PackedFindings::default(),
             gaps: vec![gap],
-            limited: of_report(true, false).map(|it| it.id).collect(),
+            limited: of_report(BETWEEN).map(|it| it.id).collect(),
             unread: kinds().into_iter().collect(),
             clock: None,
             notes: Vec::new(),
@@ -221,7 +229,9 @@ impl<T> JudgedCluster<T> {
 /// The checks that what was not seen of a cluster limits.
 fn limited(collected: &Collected) -> BTreeSet<RuleId> {
     let blind = collected.blind.iter();
-    blind.flat_map(|it| it.rules.iter().copied().chain(limited_between(it))).collect()
+    let unmeasured = USAGE.iter().map(|it| it.id).filter(|_| !collected.unmeasured().is_empty());
+    let limited = blind.flat_map(|it| it.rules.iter().copied().chain(limited_between(it)));
+    limited.chain(unmeasured).collect()
 }
 
 /// What a command takes from a cluster that was read, before it is judged for the last time.
@@ -247,6 +257,8 @@ pub(in crate::cli) struct ClustersLook<'a, F> {
     pub(in crate::cli) keeps_elsewhere: bool,
     /// Whether it is kept what each names of the disks of providers.
     pub(in crate::cli) keeps_disks: bool,
+    /// How full their volumes are, by their names.
+    pub(in crate::cli) usage: BTreeMap<Text, UsageSources>,
 }
 
 /// Several clusters, judged.
@@ -379,7 +391,9 @@ impl<T: Send> JudgedClusters<T> {
         let clusters = &self.clusters;
         let limited: BTreeSet<RuleId> =
             clusters.iter().flat_map(|it| it.limited.iter().copied()).collect();
-        let checks = checks(of_report(true, false), &limited, self.is_complete(), settings);
+        let usage = self.totals.usage.is_some();
+        let contents = ReportContents { usage, ..BETWEEN };
+        let checks = checks(of_report(contents), &limited, self.is_complete(), settings);
         let is_live = clusters.iter().any(|it| it.metadata.source == Source::Live);
         let taken_at = clusters.iter().filter_map(|it| it.metadata.taken_at.clone()).min();
         let source = if is_live { Source::Live } else { Source::Dump };

@@ -96,7 +96,7 @@ impl AuditArgs {
             watching.run(tell).await.map_err(dump_failure)?
         };
         let going_on = async {
-            let end = going_on.await;
+            let end = Box::pin(going_on).await;
             // What it ends with is told in any case, and soon where something went wrong.
             match &end {
                 Ok(_) => printer.finish().await,

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Width of the lines that tell what became of the disks.
-const WIDTH: usize = 80;
+pub(super) const WIDTH: usize = 80;
 
 /// What listings show beside the findings of clusters.
 #[derive(Debug)]

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{inventory::JudgedInventory, packed::merged, prices::Prices};
+use super::{
+    inventory::{JudgedInventory, WIDTH},
+    packed::merged,
+    prices::Prices,
+};
 use crate::{
     cli::{
         clusters::tell_gaps,
-        collect::{Collected, tell},
+        collect::{Collected, tell, tell_unread},
         terminal,
     },
     model::{RuleId, Settings, escape_control},
@@ -15,10 +19,11 @@ use crate::{
         money::Money,
         publish::{self, ReportOrigin},
         repeated::RepeatedFlags,
+        report::wrap,
         summary::Checks,
         wire::{Finding, ReportMetadata, ReportScope, ReportTail, Source},
     },
-    rules::{INVENTORY, Rule, Totals, Waste, of_report},
+    rules::{INVENTORY, ReportContents, Rule, Totals, USAGE, Waste, of_report},
     watch::report::{MeasuredCluster, report_metrics},
 };
 
@@ -48,7 +53,7 @@ impl<'a> Reported<'a> {
         Self {
             totals: assessor.totals(cluster, settings),
             scope: publish::scope(&settings.scope, &assessor.exempted(cluster, settings)),
-            tail: publish::tail(&collected.blind),
+            tail: ReportTail { gaps: collected.gaps() },
             metadata: publish::metadata(cluster, settings, ReportOrigin { source, journal }),
             checks: checks_of(collected, settings),
             findings: Box::new(move || {
@@ -63,6 +68,19 @@ impl<'a> Reported<'a> {
         }
     }
 
+    /// Tells of how many claims it is known how full they are.
+    pub(super) fn measured(mut self) -> Self {
+        let Some(usage) = &self.totals.usage else { return self };
+        let (lines, tell) = (wrap(&usage.told(), WIDTH), self.tell);
+        self.tell = Box::new(move || {
+            tell();
+            for line in &lines {
+                terminal::note(line);
+            }
+        });
+        self
+    }
+
     /// Adds what costs that is wasted.
     pub(super) fn priced(
         mut self,
@@ -75,6 +93,10 @@ impl<'a> Reported<'a> {
         });
         let released: Vec<_> = released.filter(|it| it.1 > 0).collect();
         let mut wasted = vec![("released", released)];
+        if !self.totals.over_provisioned.is_empty() {
+            let unused = self.totals.over_provisioned.iter();
+            wasted.push(("over-provisioned", unused.map(|it| (it.0.clone(), *it.1)).collect()));
+        }
         if let Some(disks) = disks {
             wasted.push(("orphaned", disks.orphaned.clone()));
             wasted.push(("unattributed", disks.unattributed.clone()));
@@ -132,8 +154,14 @@ fn metrics(collected: &Collected, totals: Totals) -> String {
 
 /// The checks that were made in one cluster.
 pub(super) fn checks_of(collected: &Collected, settings: &Settings) -> Checks {
-    let limited = collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
-    checks(of_report(false, false), &limited, collected.blind.is_empty(), settings)
+    let mut limited: BTreeSet<RuleId> =
+        collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
+    if !collected.unmeasured().is_empty() {
+        limited.extend(USAGE.iter().map(|it| it.id));
+    }
+    let usage = collected.intake.cluster.figures().is_some();
+    let rules = of_report(ReportContents { usage, ..ReportContents::default() });
+    checks(rules, &limited, collected.gaps().is_empty(), settings)
 }
 
 /// How many checks were made, of all: these were limited.
@@ -166,4 +194,5 @@ pub(super) fn tell_read(collected: &Collected) {
         }
     }
     tell(collected, "audit");
+    tell_unread(&collected.unmeasured(), "audit");
 }

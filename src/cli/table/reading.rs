@@ -23,6 +23,15 @@ pub(in crate::cli) static AUDIT: Role = Role {
     ..Role::reader("audit", "Everything that `audit` and `dump` read")
 };
 
+/// Role with which `df` asks the kubelets. No other command, and nothing that runs in a cluster, has this right.
+static DF: Role = Role {
+    also: &[&[Right { verb: "get", group: "", resource: "nodes/proxy", name: None }]],
+    ..Role::reader(
+        "df",
+        "Everything that `df` reads, kubelets too: with that right one may also run commands in every pod",
+    )
+};
+
 pub(super) static ROWS: &[CommandRow] = &[
     CommandRow {
         name: "audit",
@@ -67,11 +76,12 @@ pub(super) static ROWS: &[CommandRow] = &[
         name: "df",
         group: Group::Find,
         examples: &[
-            ("Show the fullest volumes, by an answer of Prometheus", "df --usage usage.json"),
+            ("Show the fullest volumes, as kubelets measure them", "df"),
+            ("The same by an answer of Prometheus, which needs no right", "df --usage usage.json"),
             ("Print the commands whose answers are read", "explain usage"),
             ("Show what is known of a claim", "df pvc/NAME -n shop --usage usage.json -o yaml"),
         ],
-        roles: &[],
+        roles: &[&DF],
     },
     CommandRow {
         name: "watch",

@@ -12,7 +12,7 @@ use super::{ReportFrame, cluster};
 use crate::{
     model::{PROGRAM, escape_control},
     output::wire::{Finding, Gap, ObjectReference},
-    rules::{BETWEEN_CLUSTERS, INVENTORY, Rule, of_report},
+    rules::{BETWEEN_CLUSTERS, INVENTORY, ReportContents, Rule, of_report},
 };
 
 /// Writes a report as the results of one suite, or of one for each cluster.
@@ -31,7 +31,7 @@ pub fn write(
             name: cluster(head),
             taken_at: metadata.taken_at.as_deref(),
             failed: listed,
-            ..TestSuite::of(of_report(false, has_inventory), None, report, &head.summary.by_id)
+            ..TestSuite::of(of_report(head.summary.contents()), None, report, &head.summary.by_id)
         };
         suite.skipped.extend(hidden);
         let suites = [(suite, findings)];
@@ -42,6 +42,7 @@ pub fn write(
         by_cluster.entry(finding.cluster.clone()).or_default().push(finding);
     }
     let mut suites = Vec::new();
+    let of_each = ReportContents { clusters: true, inventory: false, ..head.summary.contents() };
     for it in &metadata.clusters {
         let name = Some(it.name.clone());
         let found = by_cluster.remove(&name).unwrap_or_default();
@@ -49,7 +50,7 @@ pub fn write(
             name: &it.name,
             taken_at: it.taken_at.as_deref(),
             failed: found.len(),
-            ..TestSuite::of(of_report(true, false), Some(&it.name), report, &it.by_id)
+            ..TestSuite::of(of_report(of_each), Some(&it.name), report, &it.by_id)
         };
         suites.push((suite, found.into_iter()));
     }

@@ -64,7 +64,7 @@ pub fn write(
     let version = &metadata.tool.version;
     if metadata.clusters.is_empty() {
         let name = cluster(head);
-        let rules: Vec<_> = of_report(false, head.summary.inventory.is_some()).collect();
+        let rules: Vec<_> = of_report(head.summary.contents()).collect();
         let index = index(&rules);
         let notes: Vec<Value> =
             tail.gaps.iter().map(unread).chain(left_out(listed)).chain(hidden).collect();

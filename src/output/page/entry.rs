@@ -9,7 +9,7 @@ use crate::{
     model::{Bytes, parse_quantity},
     output::{
         lines::readable,
-        sections::Grouping,
+        sections::{Grouped as _, Grouping},
         table::{age_cell, short_name},
         wire::{Finding, ObjectReference},
     },
@@ -63,7 +63,7 @@ pub(super) struct PageEntry {
 impl PageEntry {
     /// Returns the entry of a finding.
     pub(super) fn of(finding: Finding) -> Self {
-        let group = |by: Grouping| by.of(&finding).map(|it| text(&it)).unwrap_or_default();
+        let group = |by: Grouping| finding.group(by).map(|it| text(&it)).unwrap_or_default();
         let named = |object: &ObjectReference| {
             let elsewhere = object.cluster.iter().map(|it| format!("{it}: "));
             text(&elsewhere.chain([short_name(object)]).collect::<String>())

@@ -6,11 +6,11 @@ use super::scope::{exempt, in_scope, is_asked_for, namespace};
 use super::{Assessor, earliest, judge_with};
 use crate::cluster::{Cluster, Cx, Subject};
 use crate::drivers::Relation;
-use crate::facts;
+use crate::facts::{self, UsageSummary};
 use crate::model::{
     Bytes, Finding, ObjectKey, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume,
 };
-use crate::rules::{CapacityRisk, Rule};
+use crate::rules::{CapacityRisk, Rule, claim};
 
 /// Numbers and capacities of all findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +37,10 @@ pub struct Totals {
     pub leaking: Bytes,
     /// Capacity of volumes whose data can be destroyed, or read by other users.
     pub at_risk: Bytes,
+    /// What is known of how full volumes are, if that was read.
+    pub usage: Option<UsageSummary>,
+    /// Bytes that are billed and were not used for long, by class and driver.
+    pub over_provisioned: BTreeMap<[Option<Text>; 2], Bytes>,
 }
 
 impl Totals {
@@ -95,6 +99,17 @@ impl Totals {
         self.released = self.released.saturating_add(other.released);
         self.leaking = self.leaking.saturating_add(other.leaking);
         self.at_risk = self.at_risk.saturating_add(other.at_risk);
+        if let Some(usage) = &other.usage {
+            self.usage.get_or_insert_default().absorb(usage);
+        }
+        for (names, unused) in &other.over_provisioned {
+            self.add_over_provisioned(names.clone(), *unused);
+        }
+    }
+
+    fn add_over_provisioned(&mut self, names: [Option<Text>; 2], unused: Bytes) {
+        let sum = self.over_provisioned.entry(names).or_default();
+        *sum = sum.saturating_add(unused);
     }
 }
 
@@ -278,6 +293,15 @@ fn is_lost_with_claim(cx: &Cx, subject: &Subject) -> bool {
     effect.is_some_and(|it| it.may_lose_data())
 }
 
+/// The class and driver of a claim, and the bytes of it that are billed and were not used for long.
+fn over_provisioned(cx: &Cx, subject: &Subject) -> Option<([Option<Text>; 2], Bytes)> {
+    let Subject::Claim(id) = subject else { return None };
+    let claim = cx.cluster().claim_at(*id)?;
+    let (volume, unused, _) = facts::over_provisioned(cx, claim).ok().flatten()?;
+    let columns = facts::columns(volume);
+    Some(([columns.class, columns.driver], unused))
+}
+
 /// Returns whether data is at risk by a finding: what is kept, and only shared, is not.
 fn is_at_risk(cx: &Cx, subject: &Subject, rule: &Rule, severity: Severity) -> bool {
     match rule.capacity_risk {
@@ -336,6 +360,11 @@ impl Assessor {
                     CapacityRisk::Data | CapacityRisk::Deletion => {
                         risks |= is_at_risk(&cx, subject, rule, *severity);
                     }
+                }
+                if rule.id == claim::OVER_PROVISIONED_ID
+                    && let Some((names, unused)) = over_provisioned(&cx, subject)
+                {
+                    totals.add_over_provisioned(names, unused);
                 }
                 let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
                 if reclaims {
@@ -396,9 +425,12 @@ impl Assessor {
         totals.released = sum(|it| it.of(Waste::Released));
         totals.leaking = sum(|it| it.of(Waste::Leaking));
         totals.at_risk = sum(|it| it.at_risk);
-        let claims =
-            cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
-        totals.in_scope.1 = claims.count();
+        let claims = || {
+            let is_in_scope = |id| in_scope(cluster, settings, &Subject::Claim(id));
+            cluster.claims().filter(move |(id, _)| is_in_scope(*id)).map(|it| it.1)
+        };
+        totals.usage = UsageSummary::of(&cx, claims());
+        totals.in_scope.1 = claims().count();
         totals
     }
 }

@@ -3,9 +3,11 @@
 mod deletion;
 mod binding;
 mod owners;
+mod fullness;
 mod use_and_size;
 
 use super::Rule;
+use crate::model::RuleId;
 
 /// The rules about claims, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[
@@ -24,3 +26,9 @@ pub(super) static RULES: &[&Rule] = &[
     &owners::OWNER_KIND_NOT_SERVED,
     &use_and_size::RESIZE_STUCK,
 ];
+
+/// The rule about volumes that are too large.
+pub(super) const OVER_PROVISIONED_ID: RuleId = fullness::OVER_PROVISIONED.id;
+/// The rules about how full the volumes of claims are.
+pub(super) static USAGE: &[&Rule] =
+    &[&fullness::NEARLY_FULL, &fullness::INODES_NEARLY_FULL, &fullness::OVER_PROVISIONED];

@@ -5,7 +5,7 @@ use super::draft::{DELETED, ExplanationDraft, lasting};
 use super::{controller, error, neighbours, set};
 use crate::cluster::Cx;
 use crate::facts::{
-    self, LostCause, Ownership, PVC_PROTECTION, UnsafeReason,
+    self, LostCause, Ownership, PVC_PROTECTION, UnsafeReason, fullness,
     retention::{self, Operation, Propagation, SetSituation, TemplateClaim},
 };
 use crate::model::{Age, Claim, ClaimPhase, Kind, StorageClass, format_bytes, format_time};
@@ -67,6 +67,11 @@ fn state(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     let volume = claim.volume_name.as_deref().and_then(|it| draft.seen(cx.volume(it)).flatten());
     if let Some(volume) = volume {
         draft.show("reclaim policy of its volume", volume.reclaim_policy.to_string());
+    }
+    if cx.figures().is_some()
+        && let Some(fullness) = draft.seen(fullness(cx, claim))
+    {
+        draft.show("how full its volume is", fullness.told());
     }
     if let Some(requested) = claim.requested {
         draft.show("spec.resources.requests.storage", format_bytes(requested));

@@ -38,6 +38,9 @@ fn state(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     if let Some(backend) = &volume.backend {
         draft.show("backend volume", backend.to_string());
     }
+    if let Some(reading) = draft.seen(facts::last_reading(cx, volume)).flatten() {
+        draft.show("last reading of a claim of that name", reading.told());
+    }
     if let Some(time) = &volume.metadata.deleting {
         draft.show("metadata.deletionTimestamp", format_time(time));
     }

@@ -17,6 +17,7 @@ use crate::cluster::Reach;
 use crate::dump::{DumpError, Origin};
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting, Text, Uid};
 use crate::objects::{Folder, Reduced};
+use crate::usage::UsageFigures;
 use crate::{dump, objects};
 
 /// Number of bytes that change hands at once.
@@ -60,6 +61,7 @@ enum DocumentTask {
     Sighting(Sighting),
     Kept(Box<KeptBackend>),
     AddedFinalizer(Uid, Text),
+    Figures(Box<UsageFigures>),
 }
 
 /// An object, with the places of its parts in the text of its batch.
@@ -175,6 +177,10 @@ impl DecodingQueue {
         self.task(DocumentTask::AddedFinalizer(volume, finalizer))
     }
 
+    pub(super) fn figures(&mut self, figures: UsageFigures) -> ControlFlow<()> {
+        self.task(DocumentTask::Figures(Box::new(figures)))
+    }
+
     fn task(&mut self, task: DocumentTask) -> ControlFlow<()> {
         self.batch.tasks.push(task);
         let full = self.batch.text.len() >= BATCH || self.batch.tasks.len() >= TASKS;
@@ -227,6 +233,7 @@ fn work(
                 DocumentTask::Answer(question, answer) => intake.answer(question, answer)?,
                 DocumentTask::Sighting(sighting) => intake.sighting(sighting)?,
                 DocumentTask::Kept(kept) => intake.kept(*kept)?,
+                DocumentTask::Figures(figures) => intake.figures(*figures)?,
                 DocumentTask::AddedFinalizer(volume, finalizer) => {
                     intake.added_finalizer(volume, finalizer)?;
                 }

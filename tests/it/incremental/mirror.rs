@@ -56,6 +56,7 @@ impl Mirror {
             | Change::ClockAtLeast(_)
             | Change::Server(_)
             | Change::IdentityLeftOut
+            | Change::Figures(_)
             | Change::Forgotten(_)
             | Change::Traced(..) => {}
         }
