@@ -5,7 +5,7 @@
 //	STATE/calls.jsonl      every call and every answer (see calls.go)
 //	STATE/faults.json      what should go wrong, read anew at each call (see faults.go)
 //
-// It mounts nothing and needs no rights. It keeps nothing in memory, so it may be killed at any time.
+// It mounts nothing and needs no rights, unless it is told to (mounts.go). It keeps nothing in memory, so it may be killed at any time.
 package main
 
 import (

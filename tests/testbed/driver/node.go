@@ -9,10 +9,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The testbed has no kubelet, so nothing here is ever asked except by csi-sanity: a target is a plain folder.
+// Asked by csi-sanity, for which a target is a plain folder, and by the real kubelet, for which volumes are mounted
+// (mounts.go).
 
 func (d *driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
-	return &csi.NodeGetCapabilitiesResponse{}, nil
+	answer := &csi.NodeGetCapabilitiesResponse{}
+	for _, rpc := range nodeCapabilities() {
+		answer.Capabilities = append(answer.Capabilities, &csi.NodeServiceCapability{
+			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: rpc}},
+		})
+	}
+	return answer, nil
 }
 
 func (d *driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
@@ -26,8 +33,12 @@ func (d *driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRe
 	if _, err := d.existingVolume(r.GetVolumeId()); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(r.GetTargetPath(), 0o755); err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
+	if *mounting {
+		if err := publish(r); err != nil {
+			return nil, internal(err)
+		}
+	} else if err := os.MkdirAll(r.GetTargetPath(), 0o755); err != nil {
+		return nil, internal(err)
 	}
 	return &csi.NodePublishVolumeResponse{}, nil
 }
@@ -36,9 +47,13 @@ func (d *driver) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolu
 	if r.GetVolumeId() == "" || r.GetTargetPath() == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_id and target_path are needed")
 	}
-	// Not RemoveAll: the path is the caller's, and it must be empty.
-	if err := ignoreMissing(os.Remove(r.GetTargetPath())); err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
+	if *mounting {
+		if err := unmount(r.GetTargetPath()); err != nil {
+			return nil, internal(err)
+		}
+	} else if err := ignoreMissing(os.Remove(r.GetTargetPath())); err != nil {
+		// Not RemoveAll: the path is the caller's, and it must be empty.
+		return nil, internal(err)
 	}
 	return &csi.NodeUnpublishVolumeResponse{}, nil
 }
