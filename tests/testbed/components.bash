@@ -19,7 +19,7 @@ kubernetes_version() {
 default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor snapshot-crds promlint)
 extended_components=(
   kubernetes-1.32 kubernetes-1.37 attacher snapshotter gce-pd compute local-path csi-sanity krew helm promrules
-  open-reports-crds longhorn-crds
+  open-reports-crds longhorn-crds kubelet prometheus
 )
 extra_components=(kubernetes-1.29 popeye)
 
@@ -92,16 +92,25 @@ files_open-reports-crds() {
 component driver driver "" .=testbed-csi-driver
 component compute compute "" .=testbed-compute
 component promlint promlint "" .=promlint
-# The code that tests rules is promtool's own, which cannot be imported: it is compiled together with ours.
+# The code that tests rules and makes blocks is promtool's own, which cannot be imported: it is compiled together with ours.
 component promrules promrules ""
 files_promrules() {
   mkdir "$1/source"
-  cp go.mod go.sum main.go "$(module_dir github.com/prometheus/prometheus)/cmd/promtool/unittest.go" "$1/source"
+  cp go.mod go.sum main.go "$(module_dir github.com/prometheus/prometheus)"/cmd/promtool/{unittest,backfill}.go "$1/source"
   (cd "$1/source" && go build -ldflags '-s -w' -o "$1/bin/promrules" .)
   rm -rf "$1/source"
 }
+# As it is released, but for its pages and for the clouds in which it can look for targets.
+component prometheus promrules ""
+files_prometheus() {
+  go build -tags remove_all_sd -ldflags '-s -w -X github.com/prometheus/common/version.Version=3.16.0' \
+    -o "$1/bin/" github.com/prometheus/prometheus/cmd/prometheus
+}
 
 component supervisor supervisor "" .=testbed
+
+# A real kubelet, of the version of the control plane.
+component kubelet kubelet "$(kubernetes_version v1.36.3)" .=testbed-kubelet
 
 component attacher modules/attacher "-X main.version=v4.13.0" \
   github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher

@@ -1,6 +1,7 @@
 //! What scenarios are written with: clusters, drivers, kubectl, the tool, and patience.
 
 mod admin;
+mod alone;
 mod api;
 mod audit_log;
 mod cluster;
@@ -24,6 +25,7 @@ mod scenario;
 mod testbed;
 
 pub(crate) use admin::{Admin, Told};
+pub(crate) use alone::{ADDRESS, alone};
 pub(crate) use api::request;
 pub(crate) use audit_log::{Mark, Write};
 pub(crate) use cluster::{Cluster, Options, STILL, kubeconfig_in, shared};

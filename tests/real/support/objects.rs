@@ -27,6 +27,15 @@ impl PersistentVolume {
         Self::of(name, "hostPath", &json!({"path": path}))
     }
 
+    /// A hand-made volume on a folder or a disk of a node.
+    pub(crate) fn local(name: &str, path: &Path, node: &str) -> Self {
+        let mut volume = Self::of(name, "local", &json!({"path": path}));
+        volume.0["spec"]["nodeAffinity"] = json!({"required": {"nodeSelectorTerms": [{
+            "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}],
+        }]}});
+        volume
+    }
+
     fn of(name: &str, source: &str, value: &Value) -> Self {
         let mut object = json!({
             "apiVersion": "v1", "kind": "PersistentVolume",

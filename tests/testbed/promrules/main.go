@@ -5,9 +5,10 @@
 //	promrules test FILE...
 //	promrules query SERIES QUERY...   one line of JSON for each query, 70 minutes after the series of `load` begin: now
 //	promrules model FILE...           by the types of Grafana's own SDK, with no field that these do not have
+//	promrules blocks SERIES FOLDER    makes a block of series in the format OpenMetrics, as `promtool tsdb create-blocks-from` does
 //
-// The tests are run by promtool's own code: its unittest.go, of the release that go.mod pins, is compiled into this
-// program (components.bash copies it). The rest of promtool, with all clouds that Prometheus knows, takes minutes to
+// Tests are run and blocks are made by promtool's own code: its unittest.go and backfill.go, of the release that go.mod
+// pins, are compiled into this program (components.bash copies them). The rest of promtool, with all clouds that Prometheus knows, takes minutes to
 // build.
 package main
 
@@ -25,9 +26,10 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/tsdb"
 )
 
-// What unittest.go expects of the program that it is a part of.
+// What promtool's files expect of the program that they are a part of.
 const (
 	successExitCode = 0
 	failureExitCode = 1
@@ -56,6 +58,23 @@ func check(file string, p parser.Parser) error {
 	}
 	fmt.Printf("%s: %d rules\n", file, len(seen))
 	return nil
+}
+
+func printBlocks([]tsdb.BlockReader, bool, bool) {}
+
+// aBlock is how much time a block may span: a month, so that the series are read once.
+const aBlock = 31 * 24 * time.Hour
+
+// makeBlocks writes the blocks of a file of series.
+func makeBlocks(file, folder string) error {
+	series, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	return backfill(5000, series, folder, false, true, aBlock, nil)
 }
 
 // ask has Prometheus' engine answer queries over the series of a file.
@@ -109,7 +128,7 @@ func fits(file string) error {
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "promrules check|test|query|model FILE...")
+		fmt.Fprintln(os.Stderr, "promrules check|test|query|model|blocks FILE...")
 		os.Exit(2)
 	}
 	p := parser.NewParser(parser.Options{})
@@ -126,6 +145,12 @@ func main() {
 	case "query":
 		options.Parser = p
 		errs = append(errs, ask(files[0], files[1:], options))
+	case "blocks":
+		if len(files) != 2 {
+			fmt.Fprintln(os.Stderr, "promrules blocks SERIES FOLDER")
+			os.Exit(2)
+		}
+		errs = append(errs, makeBlocks(files[0], files[1]))
 	case "model":
 		for _, file := range files {
 			errs = append(errs, fits(file))

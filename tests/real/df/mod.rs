@@ -1,4 +1,8 @@
-//! How full volumes are, on a real API server, by figures in files.
+//! How full volumes are, by figures in files: made up, of a real kubelet, and of a real Prometheus.
+
+mod kubelet;
+mod node;
+mod prometheus;
 
 use serde_json::Value;
 
@@ -61,4 +65,11 @@ fn what_may_not_be_read_is_a_gap() {
     assert!(ran.stderr.contains("not read: persistentvolumeclaims: forbidden"), "{}", ran.stderr);
     // A claim that was not read is not called absent.
     assert!(!ran.stderr.contains("match none"), "{}", ran.stderr);
+}
+
+/// What a report says of a claim.
+fn claim_of<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let claims = report["claims"].as_array().expect("because it is a list");
+    let found = claims.iter().find(|it| it["object"]["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name}: {report:#}"))
 }

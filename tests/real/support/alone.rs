@@ -1,0 +1,36 @@
+//! Tests that mount volumes: each with mounts, processes and a network of its own.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use super::testbed::testbed;
+
+/// The address of the machine in the network of such a test; it is not loopback, to which API servers forward nothing.
+pub(crate) const ADDRESS: &str = "192.0.2.1";
+
+/// Says to the test that it runs so.
+const IS_ALONE: &str = "KUBECTL_STORAGE_TEST_IS_ALONE";
+
+/// Has a test run by `tests/testbed/alone`: in this binary once more, with a testbed of its own.
+///
+/// Whatever it mounts and starts ends with it, also when it fails.
+pub(crate) fn alone(test: impl FnOnce()) {
+    if env::var_os(IS_ALONE).is_some() {
+        return test();
+    }
+    testbed(); // built where modules can be downloaded
+    let name = thread::current().name().expect("because a test has its thread").to_owned();
+    let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testbed/alone"))
+        .arg(ADDRESS)
+        .arg(env::current_exe().expect("because this is a program"))
+        .args([&*name, "--exact", "--include-ignored", "--nocapture"])
+        .env(IS_ALONE, "1")
+        .output()
+        .expect("because the script is a part of the project");
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (said(&output.stdout), said(&output.stderr));
+    let passed = output.status.success() && stdout.contains("test result: ok. 1 passed");
+    assert!(passed, "{name}, alone: {}\n{stdout}\n{stderr}", output.status);
+}
