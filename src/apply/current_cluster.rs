@@ -346,6 +346,11 @@ impl CurrentCluster {
                 let attachment = state.intake.cluster.attachment_at(id)?;
                 return attachment.detach_error.as_ref().map(ToString::to_string);
             }
+            Subject::Claim(id) => {
+                let claim = state.intake.cluster.claim_at(id)?;
+                let cx = state.cx(&self.settings);
+                return crate::facts::expansion_error(&cx, claim).ok().flatten();
+            }
             _ => return None,
         };
         let cx = state.cx(&self.settings);

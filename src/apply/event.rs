@@ -95,6 +95,7 @@ pub(super) fn request(
         Action::SetRetentionPolicy { .. } => {
             ("StorageRetentionSet", change.proposal.effect.what.clone())
         }
+        Action::RequestStorage { .. } => ("StorageRequested", change.proposal.effect.what.clone()),
         Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }
         | Action::RemoveOwnerReferences { .. }

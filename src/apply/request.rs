@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use crate::client::ObjectRequest;
 use crate::facts::EXTERNAL_PROVISIONER;
 use crate::model::{
-    ANNOUNCED, Action, ClaimKey, FinalizerEdit, Guard, ObjectKey, ObjectRef, Phase, ReclaimPolicy,
-    RetentionPolicy, Text,
+    ANNOUNCED, Action, Bytes, ClaimKey, FinalizerEdit, Guard, ObjectKey, ObjectRef, Phase,
+    ReclaimPolicy, RetentionPolicy, Text, parse_quantity,
 };
+use crate::remedies::quantity;
 
 pub(super) use cause::may_have_caused;
 
@@ -103,6 +104,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         }
         Action::RemoveOwnerReferences { claim, owners } => owners::remove(claim, owners, live),
         Action::SetRetentionPolicy { set, from, to } => set_retention(set, from, to, live),
+        Action::RequestStorage { claim, from, to } => request_storage(claim, *from, *to, live),
         Action::AddOwnerReference { claim, owner, replaces, guard } => {
             let added = std::iter::once(owner).chain(guard);
             owners::add(claim, added, replaces, live)
@@ -435,6 +437,29 @@ fn set_retention(
             patch.push(json!({"op": "replace", "path": at(field), "value": to.to_string()}));
         }
     }
+    Ok(patch.request())
+}
+
+/// P-EXPAND: renders the change of the requested size of a Bound claim.
+fn request_storage(
+    claim: &ObjectRef,
+    from: Bytes,
+    to: Bytes,
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
+    let at = "/spec/resources/requests/storage";
+    let mut patch = Patch::on(claim, live)?;
+    patch.tests("/metadata/deletionTimestamp", &Value::Null)?;
+    patch.tests("/status/phase", &json!("Bound"))?;
+    // The same size can be written in several ways.
+    let seen = live.pointer(at).and_then(Value::as_str).unwrap_or_default();
+    if parse_quantity(seen) != Some(from) {
+        return Err(UnfitObject(format!("{} is {seen:?}, not {}", dotted(at), quantity(from))));
+    }
+    for at in [at, "/spec/volumeName", "/status/capacity/storage"] {
+        patch.tests_as_seen(at)?;
+    }
+    patch.push(json!({"op": "replace", "path": at, "value": quantity(to)}));
     Ok(patch.request())
 }
 

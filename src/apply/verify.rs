@@ -1,5 +1,6 @@
 //! Verifies the effect of a write: no change counts as done before its effect was read.
 
+mod expansion;
 mod waits;
 
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use crate::model::{
 use crate::plan::{ProposedChange, Purpose};
 use waits::{ASK_INTERVAL, CHECK_INTERVAL, until_gone};
 
+pub(super) use expansion::requests;
 pub(super) use waits::{until_bound, until_reclaimed};
 
 /// Message where the deletion-protection finalizer held the object until its driver had answered.
@@ -110,6 +112,9 @@ pub(super) async fn verify(
             stay_removed(cluster, claim, owners, written, wait).await
         }
         Action::SetRetentionPolicy { to, .. } => is_set(to, written),
+        Action::RequestStorage { claim, to, .. } => {
+            expansion::verify(cluster, change, (claim, *to), written, wait).await
+        }
         Action::ReserveVolume { claim, .. } if done + 1 < change.proposal.steps.len() => {
             waits::reserved(claim, written)
         }

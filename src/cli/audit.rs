@@ -6,7 +6,7 @@ mod following;
 mod inventory;
 mod outputs;
 mod packed;
-mod prices;
+pub(super) mod prices;
 mod reported;
 mod selection;
 mod trend;

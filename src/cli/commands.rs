@@ -25,8 +25,9 @@ use super::{
     watch::WatchArgs,
     writing::{
         adopt::AdoptArgs, apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
-        fix_finalizers::FixFinalizersArgs, gc::GcArgs, guard::GuardArgs, journal::JournalArgs,
-        orphan::OrphanArgs, rebind::RebindArgs, retain::RetainArgs, undo::UndoArgs,
+        expand::ExpandArgs, fix_finalizers::FixFinalizersArgs, gc::GcArgs, guard::GuardArgs,
+        journal::JournalArgs, orphan::OrphanArgs, rebind::RebindArgs, retain::RetainArgs,
+        undo::UndoArgs,
     },
 };
 use crate::model::program;
@@ -74,6 +75,8 @@ pub enum Command {
     Rebind(Box<RebindArgs>),
     /// Give a listed disk that no cluster needs to a claim
     Adopt(Box<AdoptArgs>),
+    /// Request more room for claims, where class and driver can
+    Expand(Box<ExpandArgs>),
     /// Revert a change, where Kubernetes allows it
     Undo(Box<UndoArgs>),
     /// Reclaim Released volumes, with their backend volumes
@@ -266,6 +269,7 @@ impl Cli {
             Command::Guard(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Expand(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Journal(args) => Box::pin(args.run(&self.connection)).await,
             Command::Dump(args) => Box::pin(args.run(&self.connection)).await,

@@ -52,12 +52,22 @@ pub(super) fn tell(start: &[String], dump: &DumpSourceArgs) {
 }
 
 /// Names of commands that take a dump instead of a cluster.
-pub(super) const READS_DUMPS: [&str; 9] =
-    ["audit", "delete", "df", "disown", "explain", "fix-finalizers", "gc", "rebind", "retain"];
+pub(super) const READS_DUMPS: [&str; 10] = [
+    "audit",
+    "delete",
+    "df",
+    "disown",
+    "expand",
+    "explain",
+    "fix-finalizers",
+    "gc",
+    "rebind",
+    "retain",
+];
 
 /// Names of commands that take a dump with `--taken-at` and `--complete`.
-pub(super) const TRUSTS_DUMPS: [&str; 7] =
-    ["audit", "delete", "df", "explain", "fix-finalizers", "gc", "rebind"];
+pub(super) const TRUSTS_DUMPS: [&str; 8] =
+    ["audit", "delete", "df", "expand", "explain", "fix-finalizers", "gc", "rebind"];
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{ExactKey, Place, UNKNOWN, family, family_with, is_unknown, recognised_by_attributes};
-use crate::model::{Attributes, BackendKey, Text};
+use crate::model::{Attributes, BackendKey, Bytes, Text};
 
 /// Knowledge about the drivers that share one code, with its sources.
 #[derive(Debug)]
@@ -57,6 +57,8 @@ pub struct Family {
     pub object_dropped: Option<ObjectDropped>,
     /// How the family's provisioner is recognised at work.
     pub provisioner: Provisioner,
+    /// What expansion of a claim does to a volume.
+    pub expansion: Expansion,
     /// Known defects, each with the versions that have it.
     pub defects: &'static [&'static str],
     /// The sources in which all this was read.
@@ -351,6 +353,36 @@ pub enum ObjectDropped {
     Notice(&'static str),
 }
 
+/// What expansion of a claim does to a volume of a family. That a driver can expand is shown by its external-resizer,
+/// which ends where the driver cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expansion {
+    /// The reason why a larger size gives no volume more room, where it does not.
+    pub futile: Option<&'static str>,
+    /// The unit in which volumes grow, where it is known.
+    pub unit: Option<Bytes>,
+    /// A limit that users have to know before, in a sentence.
+    pub limit: Option<&'static str>,
+}
+
+impl Expansion {
+    /// Expansion of which nothing is known but what the driver says.
+    pub const UNKNOWN: Self = Self { futile: None, unit: None, limit: None };
+    /// Expansion in whole GiB.
+    pub const IN_GIB: Self = Self { unit: Some(1 << 30), ..Self::UNKNOWN };
+
+    /// Returns an expansion that gives no volume more room, for this reason.
+    pub const fn futile(why: &'static str) -> Self {
+        Self { futile: Some(why), ..Self::UNKNOWN }
+    }
+
+    /// Returns the expansion with a limit.
+    #[must_use]
+    pub const fn limited(self, limit: &'static str) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+}
+
 /// How the provisioner of a family is recognised at work.
 #[derive(Debug, Clone, Copy)]
 pub struct Provisioner {
@@ -364,6 +396,8 @@ pub struct Provisioner {
     pub elects_leader: bool,
     /// The control planes that hide the provisioner, and what is seen there all the same.
     pub hidden: Option<&'static str>,
+    /// Whether Leases of the driver's controllers are visible even there.
+    pub shows_leases: bool,
     /// The words before the name of a volume in the names of the pods that the provisioner starts to work on that
     /// volume alone: they mount the directory in which all its volumes are.
     pub helpers: &'static [&'static str],
@@ -396,6 +430,7 @@ impl Provisioner {
             images,
             elects_leader: true,
             hidden: None,
+            shows_leases: false,
             helpers: &[],
         }
     }
@@ -408,7 +443,15 @@ impl Provisioner {
         images: &'static [&'static str],
     ) -> Self {
         let kind = ProvisionerKind::External { configured_by, default_name };
-        Self { kind, workloads, images, elects_leader: false, hidden: None, helpers: &[] }
+        Self {
+            kind,
+            workloads,
+            images,
+            elects_leader: false,
+            hidden: None,
+            shows_leases: false,
+            helpers: &[],
+        }
     }
 
     /// Returns the provisioner without leader election.
@@ -423,6 +466,12 @@ impl Provisioner {
         Self { hidden: Some(by), ..self }
     }
 
+    /// Returns the provisioner with Leases that are visible although it is hidden.
+    #[must_use]
+    pub const fn but_leases(self) -> Self {
+        Self { shows_leases: true, ..self }
+    }
+
     /// No provisioner: no controller creates or deletes such volumes.
     pub const NOBODY: Self = Self {
         kind: ProvisionerKind::Nobody,
@@ -430,6 +479,7 @@ impl Provisioner {
         images: &[],
         elects_leader: false,
         hidden: None,
+        shows_leases: false,
         helpers: &[],
     };
 }

@@ -17,8 +17,8 @@ mod tokens;
 
 pub use families::{FAMILIES, UNKNOWN};
 pub use family::{
-    Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind, Reach,
-    Reference, Snapshots, UNREAD,
+    Deletion, Destruction, Expansion, Family, Fate, Name, ObjectDropped, Provisioner,
+    ProvisionerKind, Reach, Reference, Snapshots, UNREAD,
 };
 pub use place::{
     ExactKey, Extent, Letters, NFS, Overlap, Part, Place, PlaceKey, Relation, meeting,

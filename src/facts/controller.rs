@@ -40,6 +40,11 @@ pub fn csi_snapshotter(cx: &Cx, driver: &Text) -> ControllerState {
     state(cx, ControllerRole::CsiSnapshotter, driver)
 }
 
+/// Returns the state of a driver's external-resizer.
+pub fn resizer(cx: &Cx, driver: &Text) -> ControllerState {
+    state(cx, ControllerRole::Resizer, driver)
+}
+
 /// Returns the state of kube-controller-manager.
 pub fn controller_manager(cx: &Cx) -> ControllerState {
     state(cx, ControllerRole::ControllerManager, &Text::from(""))
@@ -278,13 +283,16 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
             ControllerRole::Snapshotter => SNAPSHOT_CONTROLLER,
             ControllerRole::Provisioner
             | ControllerRole::Attacher
-            | ControllerRole::CsiSnapshotter => self.driver,
+            | ControllerRole::CsiSnapshotter
+            | ControllerRole::Resizer => self.driver,
         }
     }
 
-    /// Returns the control planes that hide the provisioner of the driver, where nothing that would run it was found.
+    /// Returns the control planes that hide the controllers of the driver, where nothing that would run this one was found.
     fn hidden(&self) -> Option<&'static str> {
-        let of_driver = self.role == ControllerRole::Provisioner && self.runs_in.is_empty();
+        let is_beside_driver =
+            matches!(self.role, ControllerRole::Provisioner | ControllerRole::Resizer);
+        let of_driver = is_beside_driver && self.runs_in.is_empty();
         self.cx.family(self.driver).provisioner.hidden.filter(|_| of_driver)
     }
 

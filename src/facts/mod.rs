@@ -9,6 +9,7 @@ mod disks_of_cluster;
 mod driver;
 mod driver_volumes;
 mod event;
+mod expansion;
 mod finalizer;
 mod fullness;
 mod usage_summary;
@@ -47,7 +48,7 @@ pub(crate) use binding::{
 };
 pub(crate) use controller::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, csi_snapshotter, deletes_since_its_start,
-    is_absent, is_csi, leases, provisioner, recreated_node, snapshotter,
+    is_absent, is_csi, leases, provisioner, recreated_node, resizer, snapshotter,
 };
 pub(crate) use deletion_effect::{
     DeletionEffect, SnapshotFate, clones, data_effect_without_claim, group_snapshot_fates,
@@ -64,6 +65,7 @@ pub(crate) use event::{
     EventSeries, FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, brief_error, event_series,
     last_error, last_event, last_event_about,
 };
+pub(crate) use expansion::{ExpansionProgress, expansion_error};
 pub(crate) use finalizer::{
     BlockingFinalizer, CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerController, FinalizerOwner,
     IN_TREE, NO_FINALIZER, PV_PROTECTION, PVC_PROTECTION, SNAPSHOT_SOURCE, VAC_PROTECTION,

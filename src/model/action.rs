@@ -84,6 +84,13 @@ pub enum Action {
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
     SetRetentionPolicy { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
+    /// P-EXPAND: patches `spec.resources.requests.storage` of a Bound claim, testing what it was.
+    RequestStorage {
+        claim: ObjectRef,
+        /// The request that the patch tests.
+        from: Bytes,
+        to: Bytes,
+    },
     /// Annotates a volume, and records what is to be done to it with those of the same run.
     Announce {
         volume: ObjectRef,
@@ -136,6 +143,7 @@ impl Action {
             Self::AddOwnerReference { .. } => "add-owner-reference",
             Self::Announce { .. } => "announce",
             Self::RecordVeto { .. } => "record-veto",
+            Self::RequestStorage { .. } => "request-storage",
         }
     }
 
@@ -185,6 +193,7 @@ impl Action {
             Self::CreateClaim { claim, .. }
             | Self::DeleteClaim { claim, .. }
             | Self::RemoveOwnerReferences { claim, .. }
+            | Self::RequestStorage { claim, .. }
             | Self::AddOwnerReference { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. }
             | Self::AddFinalizer { object, .. }

@@ -18,6 +18,8 @@ pub enum ControllerRole {
     Snapshotter,
     /// csi-snapshotter of one driver, which makes the driver take and delete snapshots.
     CsiSnapshotter,
+    /// external-resizer: has the driver grow backend volumes.
+    Resizer,
     /// kube-controller-manager.
     ControllerManager,
 }
@@ -30,13 +32,14 @@ impl ControllerRole {
             Self::Attacher => "attacher",
             Self::Snapshotter => "snapshotter",
             Self::CsiSnapshotter => "csi-snapshotter",
+            Self::Resizer => "resizer",
             Self::ControllerManager => "kube-controller-manager",
         }
     }
 
     /// The roles that each driver fills for itself.
-    pub const OF_DRIVERS: [Self; 4] =
-        [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::CsiSnapshotter];
+    pub const OF_DRIVERS: [Self; 5] =
+        [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::CsiSnapshotter, Self::Resizer];
 
     /// Returns a part of the name under which the controller writes, in `metadata.managedFields`.
     pub const fn field_manager(self) -> &'static str {
@@ -45,6 +48,7 @@ impl ControllerRole {
             Self::Attacher => "csi-attacher",
             Self::Snapshotter => "snapshot-controller",
             Self::CsiSnapshotter => "csi-snapshotter",
+            Self::Resizer => "csi-resizer",
             Self::ControllerManager => "kube-controller-manager",
         }
     }
@@ -52,11 +56,12 @@ impl ControllerRole {
 
 impl ControllerRole {
     /// All roles.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Provisioner,
         Self::Attacher,
         Self::Snapshotter,
         Self::CsiSnapshotter,
+        Self::Resizer,
         Self::ControllerManager,
     ];
 
@@ -80,6 +85,7 @@ impl ControllerRole {
                     || published("csi-snapshotter", "external-snapshotter")
             }
             Self::CsiSnapshotter => published("csi-snapshotter", "external-snapshotter"),
+            Self::Resizer => published("csi-resizer", "external-resizer"),
             Self::ControllerManager => name.ends_with("kube-controller-manager"),
         }
     }
@@ -87,9 +93,16 @@ impl ControllerRole {
     /// Whether the name of an image or a container contains a word that every sidecar has in its
     /// name. A quick test: it runs for every container in the cluster, and nearly all fail it.
     pub fn may_be_meant(name: &str) -> bool {
-        static WORDS: LazyLock<[Finder<'static>; 5]> = LazyLock::new(|| {
-            ["provisioner", "attacher", "snapshot", "kube-controller-manager", "diskmaker"]
-                .map(Finder::new)
+        static WORDS: LazyLock<[Finder<'static>; 6]> = LazyLock::new(|| {
+            [
+                "provisioner",
+                "attacher",
+                "snapshot",
+                "resizer",
+                "kube-controller-manager",
+                "diskmaker",
+            ]
+            .map(Finder::new)
         });
         WORDS.iter().any(|word| word.find(name.as_bytes()).is_some())
     }
@@ -109,6 +122,7 @@ impl ControllerRole {
             Self::CsiSnapshotter => {
                 ("csi-snapshotter", &["csi-external-snapshotter", "external-snapshotter"])
             }
+            Self::Resizer => ("csi-resizer", &["csi-external-resizer", "external-resizer"]),
             Self::ControllerManager => ("kube-controller-manager", &[]),
         };
         let prefixed = container.strip_suffix(sidecar);
@@ -127,6 +141,7 @@ impl ControllerRole {
                 &["csi-snapshotter", "snapshot-controller", "external-snapshotter"]
             }
             Self::CsiSnapshotter => &["csi-snapshotter", "external-snapshotter"],
+            Self::Resizer => &["csi-resizer", "external-resizer"],
             Self::ControllerManager => &["kube-controller-manager"],
         };
         self.is_played_by(image)
@@ -326,7 +341,8 @@ mod tests {
     /// The short cut must not leave out what the long way would have found.
     #[test]
     fn every_name_of_a_sidecar_has_one_of_the_words() {
-        let parts = ["csi", "external", "provisioner", "attacher", "snapshotter", "snapshot"];
+        let parts =
+            ["csi", "external", "provisioner", "attacher", "snapshotter", "snapshot", "resizer"];
         let more = ["controller", "kube", "manager", "kube-controller-manager"];
         let parts: Vec<&str> = parts.into_iter().chain(more).collect();
         let mut names = 0;

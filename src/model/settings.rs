@@ -23,6 +23,9 @@ pub struct Settings {
     /// Provisioners that the user asserts to be at work although nothing shows them
     /// (`--provisioner-alive`).
     pub alive_provisioners: BTreeSet<Text>,
+    /// Drivers of which the user asserts that an external-resizer is at work although nothing shows it
+    /// (`--resizer-alive`).
+    pub alive_resizers: BTreeSet<Text>,
     /// Allows acting on an age that is unknown or that only one source shows.
     pub include_unknown_age: bool,
     /// Allows acting on a volume whose claim was recreated.

@@ -34,7 +34,7 @@ pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
 pub(crate) use retention::{
-    COMMAND as RETENTION_RECONCILE, disown, retention_reconcile, set_retention,
+    COMMAND as RETENTION_RECONCILE, disown, expand, retention_reconcile, set_retention,
 };
 pub(crate) use undo::{undo, undoable};
 

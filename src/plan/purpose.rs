@@ -3,12 +3,14 @@
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts::{self, ClaimState};
 use crate::model::{
-    Action, Cascade, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy,
-    Refusal, Retention, StatefulSet, Text, Threshold, Trust, Uid, Volume, format_duration,
+    Action, Bytes, Cascade, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal,
+    ReclaimPolicy, Refusal, Retention, StatefulSet, Text, Threshold, Trust, Uid, Volume,
+    format_duration,
 };
 use crate::remedies::{
-    self, AddedOwner, Adoption, Announcing, ClaimDeletionProgress, Orphan, Rebinding, Recreation,
-    RetentionChange, RetentionPart, RetentionRequest, Reversal, delete_with_claims,
+    self, AddedOwner, Adoption, Announcing, ClaimDeletionProgress, Growth, LoweredRequest, Orphan,
+    Rebinding, Recreation, RetentionChange, RetentionPart, RetentionRequest, Reversal,
+    delete_with_claims,
     finalizers::{self, FinalizerRequest},
     retention_set,
 };
@@ -38,6 +40,10 @@ pub enum Purpose {
     DeleteWithClaims(Cascade),
     /// `disown`: remove references to owners that do not exist.
     Disown,
+    /// `expand`: request a larger size for a claim.
+    Expand(Growth),
+    /// `undo`: lower the request of a claim whose expansion has failed.
+    LowerRequest(Box<LoweredRequest>),
     /// `retention reconcile`: have a claim follow the retention policy of its set.
     ReconcileRetention(RetentionChange),
     /// `undo`: remove an owner reference that was added.
@@ -77,6 +83,7 @@ impl Purpose {
             Self::DeleteWithClaims(Cascade::Foreground),
             Self::DeleteWithClaims(Cascade::Orphan),
             Self::Disown,
+            Self::Expand(Growth::To(0)),
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
             Self::SetRetention(Box::default()),
@@ -98,6 +105,8 @@ impl Purpose {
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::DeleteWithClaims(cascade) => delete_with_claims::id(*cascade),
             Self::Disown => remedies::DISOWN.id,
+            Self::Expand(_) => remedies::EXPAND.id,
+            Self::LowerRequest(_) => remedies::lower_request::ID,
             Self::ReconcileRetention(change) => change.id(),
             Self::TakeBackOwner(_) => remedies::retention::ID,
             Self::FixFinalizers(_) => finalizers::ID,
@@ -131,6 +140,15 @@ impl Purpose {
                 Self::SetRetention(Box::new(RetentionRequest { when_deleted, when_scaled, ..*it }))
             }
             other => other,
+        }
+    }
+
+    /// Sets the size that a saved plan requests for a claim.
+    #[must_use]
+    pub fn with_size(self, size: Option<Bytes>) -> Self {
+        match (self, size) {
+            (Self::Expand(_), Some(size)) => Self::Expand(Growth::To(size)),
+            (other, _) => other,
         }
     }
 
@@ -196,6 +214,7 @@ impl Purpose {
             Self::TakeBackOwner(it) => Some(it.undoes),
             Self::DestroyOrphan(it) => it.undoes,
             Self::Rebind(it) => it.undoes,
+            Self::LowerRequest(it) => Some(it.undoes),
             Self::SetRetention(it) => it.undoes,
             Self::SetRetentionPart(it, part) => {
                 it.undoes.filter(|_| **part == RetentionPart::Policy)
@@ -212,6 +231,7 @@ impl Purpose {
             | Self::ReclaimReleased(_)
             | Self::DeleteWithClaims(_)
             | Self::Disown
+            | Self::Expand(_)
             | Self::ReconcileRetention(_)
             | Self::FixFinalizers(_) => None,
         }
@@ -344,6 +364,14 @@ impl Purpose {
                 return delete_with_claims::propose(cx, object, *cascade);
             }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
+            Self::Expand(growth) => {
+                let expand = remedies::expand::propose;
+                return of_claim(cx, object, |cx, claim| expand(cx, claim, *growth));
+            }
+            Self::LowerRequest(lowered) => {
+                let lower = remedies::lower_request::propose;
+                return of_claim(cx, object, |cx, claim| lower(cx, claim, lowered));
+            }
             Self::SetRetention(request) => {
                 return of_set(cx, object, |set| retention_set::propose(cx, set, request));
             }
@@ -389,6 +417,8 @@ impl Purpose {
             }
             Self::DeleteClaim(_)
             | Self::Disown
+            | Self::Expand(_)
+            | Self::LowerRequest(_)
             | Self::ReconcileRetention(_)
             | Self::TakeBackOwner(_) => Ok(Err(refusal("it is no claim"))),
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),

@@ -1,6 +1,6 @@
 //! `retention set`: plans to change the retention policy of sets. `retention reconcile`: selects
-//! `StatefulSet`s, and plans to have their claims follow their policies. `disown`: plans to remove
-//! references to owners that do not exist.
+//! `StatefulSet`s, and plans to have their claims follow their policies. `disown` and `expand`: plans for
+//! claims that the user names.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{ObjectDetails, Plan, Purpose, RefusedObject, no_such};
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::membership;
 use crate::model::{Claim, Kind, ObjectKey, ObjectRef, StatefulSet, Text};
-use crate::remedies::{RetentionChange, RetentionRequest};
+use crate::remedies::{Growth, RetentionChange, RetentionRequest};
 
 /// Name of the command in plans, in the journal and in `rbac`.
 pub const COMMAND: &str = "retention-reconcile";
@@ -129,20 +129,30 @@ pub fn set_retention(cx: &Cx, sets: &[ObjectKey], request: &RetentionRequest) ->
 
 /// Plans to remove, from these claims, the references to owners that do not exist.
 pub fn disown(cx: &Cx, claims: &[ObjectKey]) -> Plan {
-    let mut plan = Plan::new("disown", cx);
+    of_claims(cx, "disown", claims, &Purpose::Disown)
+}
+
+/// Plans to request a larger size for these claims.
+pub fn expand(cx: &Cx, claims: &[ObjectKey], growth: Growth) -> Plan {
+    of_claims(cx, "expand", claims, &Purpose::Expand(growth))
+}
+
+/// Plans to change claims that the user names.
+fn of_claims(cx: &Cx, command: &'static str, claims: &[ObjectKey], purpose: &Purpose) -> Plan {
+    let mut plan = Plan::new(command, cx);
     for key in claims.iter().filter_map(ObjectKey::as_claim) {
         let object = ObjectRef { key: ObjectKey::claim(&key), uid: None };
         match cx.claim(&key) {
             Ok(Some(claim)) => {
                 let object = claim.object();
                 let about = ObjectDetails::of_object(cx, &object);
-                plan.take_proposed(cx, Purpose::Disown, object, about, true);
+                plan.take_proposed(cx, purpose.clone(), object, about, true);
             }
             Ok(None) => {
                 let reason = no_such(object.key.kind).to_owned();
-                plan.refuse(object, Purpose::Disown.id(), reason, false);
+                plan.refuse(object, purpose.id(), reason, false);
             }
-            Err(unseen) => plan.refuse(object, Purpose::Disown.id(), unseen.reason, true),
+            Err(unseen) => plan.refuse(object, purpose.id(), unseen.reason, true),
         }
     }
     plan.sorted()

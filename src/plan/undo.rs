@@ -8,8 +8,9 @@ use crate::guard::GUARD;
 use crate::journal::{Entry, History};
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Uid};
 use crate::remedies::{
-    AddedOwner, DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, RetentionRequest, Reversal,
-    adopt, disown, finalizers, placeholder, recreate, retention, retention_set, revert,
+    AddedOwner, DELETED_AT_ONCE, FormerClaim, LoweredRequest, Rebinding, Recreation,
+    RetentionRequest, Reversal, adopt, disown, expand, finalizers, placeholder, recreate,
+    retention, retention_set, revert,
 };
 
 /// Choice of the entry that `undo` without a number undoes.
@@ -136,6 +137,11 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Ok(Purpose::TakeBackOwner(Box::new(added)))
         }
         ("remove-owner-references", _) => Err(retention::NEVER_ADDED.to_owned()),
+        ("request-storage", expand::ID) => {
+            let lowered = LoweredRequest::of(saved?, &intent.request.body, entry.sequence)?;
+            Ok(Purpose::LowerRequest(Box::new(lowered)))
+        }
+        ("request-storage", _) => Err("`expand` requests a larger size again".to_owned()),
         ("set-retention-policy", _) => policy_before(entry, saved?),
         (action, _) => Err(format!("nothing undoes {action}")),
     }

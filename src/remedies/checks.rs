@@ -319,21 +319,68 @@ pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<C
 pub(super) struct Needed<'a> {
     /// Description of the controller, such as `csi-provisioner of disk.example.com`.
     pub(super) who: String,
-    /// Name of the controller for `--provisioner-alive`.
+    /// Name of the controller for the flag that asserts that it runs.
     pub(super) name: &'a str,
+    /// That flag.
+    pub(super) vouch: Vouch,
     pub(super) state: ControllerState,
 }
 
 /// The flag with which the user asserts that a provisioner is running.
 pub(super) const PROVISIONER_ALIVE: &str = "--provisioner-alive";
 
-/// Refuses unless a controller is running. Where its state is unknown, `--provisioner-alive` counts, if `word` is
+/// The flag with which the user asserts that an external-resizer is running.
+pub(super) const RESIZER_ALIVE: &str = "--resizer-alive";
+
+/// Assertion that a controller is running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vouch {
+    /// Of a provisioner.
+    Provisioner,
+    /// Of an external-resizer.
+    Resizer,
+}
+
+impl Vouch {
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::Provisioner => PROVISIONER_ALIVE,
+            Self::Resizer => RESIZER_ALIVE,
+        }
+    }
+
+    /// Whether the user asserts it of the controller with this name.
+    fn is_given(self, cx: &Cx, name: &str) -> bool {
+        let settings = cx.settings();
+        match self {
+            Self::Provisioner => settings.alive_provisioners.contains(name),
+            Self::Resizer => settings.alive_resizers.contains(name),
+        }
+    }
+
+    fn lifts(self, name: &str) -> String {
+        format!("{} {name} asserts that it is", self.flag())
+    }
+}
+
+/// Requires the user's assertion that a controller is running, because of this.
+pub(super) fn vouched(cx: &Cx, vouch: Vouch, name: &str, why: String, relies_on: &mut ReliedFlags) {
+    match vouch.is_given(cx, name) {
+        true => relies_on.rely(vouch.flag()),
+        false => {
+            let lifts = format!("{} {name} asserts that one does", vouch.flag());
+            relies_on.lack(vouch.flag(), why, lifts);
+        }
+    }
+}
+
+/// Refuses unless a controller is running. Where its state is unknown, the flag that asserts it counts, if `word` is
 /// given, and becomes one of the flags on which the proposal relies. Nothing overrides evidence that it is not running.
 ///
 /// # Errors
 /// When objects were not read that would show it.
 pub(super) fn alive(cx: &Cx, needed: &Needed, word: Option<&mut ReliedFlags>) -> Seen<Checked> {
-    let Needed { who, name, state } = needed;
+    let Needed { who, name, vouch, state } = needed;
     match state.liveness {
         Liveness::Alive => return Ok(Ok(())),
         Liveness::Absent => return Ok(Err(format!("{who} is absent: {}", state.because))),
@@ -348,17 +395,17 @@ pub(super) fn alive(cx: &Cx, needed: &Needed, word: Option<&mut ReliedFlags>) ->
             None => Ok(Err(format!("{who} may not be running: {}", state.because))),
         };
     };
-    if cx.settings().alive_provisioners.contains(*name) {
-        relies_on.rely(PROVISIONER_ALIVE);
+    if vouch.is_given(cx, name) {
+        relies_on.rely(vouch.flag());
         return Ok(Ok(()));
     }
-    let lifts = format!("{PROVISIONER_ALIVE} {name} asserts that it is");
+    let (flag, lifts) = (vouch.flag(), vouch.lifts(name));
     if let Some(unseen) = unseen(state) {
         let why = format!("{}; unknown whether {who} is running", unseen.reason);
-        relies_on.lack_unseen(PROVISIONER_ALIVE, unseen, why, lifts);
+        relies_on.lack_unseen(flag, unseen, why, lifts);
     } else {
         let why = format!("{who} may not be running: {}", state.because);
-        relies_on.lack(PROVISIONER_ALIVE, why, lifts);
+        relies_on.lack(flag, why, lifts);
     }
     Ok(Ok(()))
 }

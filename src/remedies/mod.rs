@@ -12,9 +12,11 @@ mod condemn;
 mod delete_claim;
 pub(crate) mod delete_with_claims;
 pub(crate) mod disown;
+pub(crate) mod expand;
 mod exclusive;
 pub(crate) mod finalizers;
 mod keep_backend;
+pub(crate) mod lower_request;
 pub(crate) mod recreate;
 pub(crate) mod placeholder;
 pub(crate) mod rebind;
@@ -42,13 +44,15 @@ pub(crate) use delete_claim::{
 };
 pub(crate) use disown::REMEDY as DISOWN;
 pub(crate) use exclusive::KEPT_AT_ONCE;
+pub(crate) use expand::{Growth, REMEDY as EXPAND};
 pub(crate) use finalizers::{
     ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
     REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER, REMOVE_THIRD_PARTY_FINALIZER,
 };
 pub(crate) use keep_backend::REMEDY as KEEP_BACKEND;
+pub(crate) use lower_request::LoweredRequest;
 pub(crate) use placeholder::Orphan;
-pub(crate) use rebind::{FormerClaim, REMEDY as REBIND, Rebinding};
+pub(crate) use rebind::{FormerClaim, REMEDY as REBIND, Rebinding, quantity};
 pub use reclaim::REMEDY as RECLAIM;
 pub(crate) use reclaim::{DELETED_AT_ONCE, propose_released as reclaim_released};
 pub(crate) use recreate::{Manifest, Recreation};

@@ -165,7 +165,8 @@ pub(super) fn owner_will_act(
                 return Ok(Err(reason));
             }
             let (who, name) = (format!("csi-provisioner of {driver}"), &**driver);
-            let needed = checks::Needed { who, name, state: facts::provisioner(cx, driver) };
+            let state = facts::provisioner(cx, driver);
+            let needed = checks::Needed { who, name, vouch: checks::Vouch::Provisioner, state };
             if let Err(reason) = checks::alive(cx, &needed, word)? {
                 return Ok(Err(reason));
             }
@@ -183,7 +184,7 @@ pub(super) fn owner_will_act(
             }
             let (who, name) = (format!("external provisioner {provisioner}"), &**provisioner);
             let state = facts::provisioner(cx, provisioner);
-            let needed = checks::Needed { who, name, state };
+            let needed = checks::Needed { who, name, vouch: checks::Vouch::Provisioner, state };
             if let Err(reason) = checks::alive(cx, &needed, word)? {
                 return Ok(Err(reason));
             }
@@ -204,7 +205,8 @@ pub(super) fn owner_will_act(
             Some(true) => {
                 let name = ControllerRole::ControllerManager.name();
                 let state = facts::controller_manager(cx);
-                checks::alive(cx, &checks::Needed { who: name.to_owned(), name, state }, word)?
+                let (who, vouch) = (name.to_owned(), checks::Vouch::Provisioner);
+                checks::alive(cx, &checks::Needed { who, name, vouch, state }, word)?
             }
             Some(false) => Err(format!(
                 "no controller of this Kubernetes version can delete \

@@ -94,6 +94,12 @@ fn section(page: &mut String, family: &Family) {
             line("Dropping the object alone", how);
         }
     }
+    let expansion = &family.expansion;
+    line("Expansion gives no room", expansion.futile.unwrap_or_default());
+    if let Some(unit) = expansion.unit {
+        line("Grows in units of", &format!("{} GiB", unit >> 30));
+    }
+    line("Limit of expansion", expansion.limit.unwrap_or_default());
     let evidence = &family.provisioner;
     let by = match evidence.kind {
         ProvisionerKind::Csi => "csi-provisioner",

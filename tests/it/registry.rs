@@ -149,7 +149,8 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
             let registered = match role {
                 ControllerRole::Provisioner
                 | ControllerRole::Attacher
-                | ControllerRole::CsiSnapshotter => &[Kind::CsiDriver, Kind::CsiNode][..],
+                | ControllerRole::CsiSnapshotter
+                | ControllerRole::Resizer => &[Kind::CsiDriver, Kind::CsiNode][..],
                 ControllerRole::Snapshotter | ControllerRole::ControllerManager => &[],
             };
             workloads.into_iter().chain(probed).chain(registered.iter().copied()).collect()

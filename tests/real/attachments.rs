@@ -17,6 +17,7 @@ const ATTACHED: DriverOptions = DriverOptions {
     rbac_without: &[],
     attach: true,
     attacher: true,
+    resizer: false,
     provisioner_image: None,
     provisioner_args: &[],
 };

@@ -21,6 +21,7 @@ mod deletion_order;
 mod df;
 mod drivers;
 mod dump;
+mod expand;
 mod faults;
 mod finalizers;
 mod fix_finalizers;

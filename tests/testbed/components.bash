@@ -18,7 +18,7 @@ kubernetes_version() {
 # What the test command runs, and what the extended suite runs beside it (docs/development.md).
 default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor snapshot-crds promlint)
 extended_components=(
-  kubernetes-1.32 kubernetes-1.37 attacher snapshotter gce-pd compute local-path csi-sanity krew helm promrules
+  kubernetes-1.32 kubernetes-1.37 attacher snapshotter resizer gce-pd compute local-path csi-sanity krew helm promrules
   open-reports-crds longhorn-crds kubelet prometheus
 )
 extra_components=(kubernetes-1.29 popeye)
@@ -116,6 +116,8 @@ component attacher modules/attacher "-X main.version=v4.13.0" \
   github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher
 component snapshotter modules/snapshotter "-X main.version=v8.7.0" \
   github.com/kubernetes-csi/external-snapshotter/v8/cmd/{csi-snapshotter,snapshot-controller}
+
+component resizer modules/resizer "-X main.version=v2.3.0" github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer
 
 # Drivers that people run, as they were released.
 component gce-pd modules/gce-pd "-X main.version=v1.28.1" \

@@ -53,6 +53,15 @@ impl ChangeExecutor<'_> {
                     ),
                 ))
             }
+            Action::RequestStorage { to, .. } if !verify::requests(*to, &answer.value) => {
+                let shown = &answer.value["spec"]["resources"]["requests"]["storage"];
+                Err(ChangeEnd::new(
+                    Outcome::Refused,
+                    format!(
+                        "the API server changes the request: after a dry run, it is {shown}; nothing was changed"
+                    ),
+                ))
+            }
             _ => Ok(()),
         }
     }

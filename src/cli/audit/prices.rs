@@ -21,7 +21,7 @@ const DIGITS: usize = 6;
 
 /// What disks cost.
 #[derive(Debug, Args)]
-pub(super) struct PriceArgs {
+pub(in crate::cli) struct PriceArgs {
     /// Set what a GiB costs a month, by storage class, type at the provider or driver: gp3=0.08, or a CSV file with the
     /// columns name,price; can be repeated
     #[arg(long, value_name = "NAME=PRICE")]
@@ -33,17 +33,17 @@ pub(super) struct PriceArgs {
 
 /// Prices of a GiB a month, in millionths of a unit of money.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Prices {
+pub(in crate::cli) struct Prices {
     by_name: BTreeMap<String, u64>,
     currency: Option<String>,
 }
 
 /// Bytes, with the names that their price can have: the class or the provider's type, and the driver.
-pub(super) type PricedBytes = ([Option<Text>; 2], Bytes);
+pub(in crate::cli) type PricedBytes = ([Option<Text>; 2], Bytes);
 
 impl PriceArgs {
     /// Returns the files that may hold prices.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
+    pub(in crate::cli) fn files(&self) -> Vec<PathBuf> {
         self.price.iter().filter(|it| !it.contains('=')).map(PathBuf::from).collect()
     }
 
@@ -51,7 +51,7 @@ impl PriceArgs {
     ///
     /// # Errors
     /// When a price is no number, negative, or given twice, or a file cannot be read.
-    pub(super) fn read(&self) -> Result<Option<Prices>, Failure> {
+    pub(in crate::cli) fn read(&self) -> Result<Option<Prices>, Failure> {
         if self.price.is_empty() {
             return Ok(None);
         }
@@ -105,7 +105,7 @@ impl Prices {
     }
 
     /// Adds up what is wasted: for each of these kinds of waste, in words, the bytes by their names.
-    pub(super) fn money(&self, wasted: &[(&str, Vec<PricedBytes>)]) -> Money {
+    pub(in crate::cli) fn money(&self, wasted: &[(&str, Vec<PricedBytes>)]) -> Money {
         let mut used = Vec::new();
         let rows = wasted.iter().map(|(what, priced)| {
             let (mut cost, mut unpriced): (u128, Bytes) = (0, 0);

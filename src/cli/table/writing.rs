@@ -7,8 +7,8 @@ use crate::{
     model::Kind,
     plan::RETENTION_RECONCILE,
     remedies::{
-        ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, KEEP_BACKEND, REBIND, RECLAIM,
-        REMOVE_OWNERS, RETAIN, SET_RETENTION,
+        ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, EXPAND, KEEP_BACKEND, REBIND,
+        RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION,
     },
 };
 
@@ -138,6 +138,32 @@ pub(super) static ROWS: &[CommandRow] = &[
         }],
     },
     CommandRow {
+        name: "expand",
+        group: Group::Save,
+        examples: &[
+            (
+                "Show what a fifth more would do, and what has to follow",
+                "expand pvc/data -n shop --by 20% --dry-run",
+            ),
+            (
+                "Request 50Gi, and wait until the claim has them",
+                "expand pvc/data -n shop --to 50Gi",
+            ),
+            (
+                "Say what the growth costs a month",
+                "expand pvc/data -n shop --by 20Gi --price gp3=0.08 --currency USD",
+            ),
+            (
+                "Expand where the control plane hides the resizer of the driver",
+                "expand pvc/data --to 50Gi --resizer-alive disk.example.com",
+            ),
+        ],
+        roles: &[&Role {
+            remedies: &[&EXPAND],
+            ..Role::writer("expand", "What `expand` reads, watches and writes")
+        }],
+    },
+    CommandRow {
         name: "undo",
         group: Group::Save,
         examples: &[
@@ -147,8 +173,8 @@ pub(super) static ROWS: &[CommandRow] = &[
             ("Revert one that was made from another machine", "undo c12 --cluster-journal"),
         ],
         roles: &[&Role {
-            // Also of a retention policy, or of an owner reference that was added.
-            remedies: &[&REBIND, &SET_RETENTION],
+            // Also of a retention policy, of an owner reference that was added, or of a request for more room.
+            remedies: &[&REBIND, &SET_RETENTION, &EXPAND],
             writes: &[CREATE_VOLUME, PATCH_VOLUME],
             record: Record::Writes,
             ..Role::writer("undo", "What `undo` reads, watches and writes")
@@ -242,6 +268,7 @@ pub(super) static ROWS: &[CommandRow] = &[
                 &DELETE_CLAIM,
                 &REBIND,
                 &DISOWN,
+                &EXPAND,
                 &SET_RETENTION,
                 &REMOVE_OWNERS,
                 &ADD_OWNER,

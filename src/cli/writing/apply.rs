@@ -129,11 +129,12 @@ impl ApplyArgs {
 
 /// Makes a saved plan again from what was read now: only what comes out the same is kept.
 fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
-    const COMMANDS: [&str; 8] = [
+    const COMMANDS: [&str; 9] = [
         "gc",
         "retain",
         "delete",
         "disown",
+        "expand",
         RETENTION_RECONCILE,
         "fix-finalizers",
         "rebind",
@@ -146,7 +147,9 @@ fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
         let (object, because) = (object(change), &change.because);
         let purpose = Purpose::parse(because).map(|it| {
             let (when_deleted, when_scaled) = policy(change);
-            it.given_to(given_to(change)).with_policy(when_deleted, when_scaled)
+            it.given_to(given_to(change))
+                .with_policy(when_deleted, when_scaled)
+                .with_size(change.storage)
         });
         match (object, purpose) {
             (Some(object), Some(purpose)) => {

@@ -120,6 +120,7 @@ fn effect(plan: &Plan) -> String {
         "rebind" => "Rebind",
         "adopt" => "Create and bind",
         "disown" => "Disown",
+        "expand" => "Expand",
         "destroy-orphan" => "Destroy the backend volume of",
         _ => "Change",
     };

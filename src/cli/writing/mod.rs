@@ -5,6 +5,7 @@ pub(super) mod apply;
 mod confirm;
 pub(super) mod delete;
 pub(super) mod disown;
+pub(super) mod expand;
 pub(super) mod fix_finalizers;
 pub(super) mod gc;
 pub(super) mod guard;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, device};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reach, Reference, Snapshots,
+    Deletion, Destruction, Expansion, Family, Fate, Name, Place, Provisioner, Reach, Reference,
+    Snapshots,
 };
 
 /// Amazon EBS.
@@ -25,13 +26,21 @@ pub(super) static AWS_EBS: Family = Family {
         &["ebs-csi-controller", "aws-ebs-csi-driver-controller"],
         &["aws-ebs-csi-driver"],
     )
-    .hidden("OpenShift with hosted control planes: the pod is hidden, its Lease is visible"),
+    .hidden("OpenShift with hosted control planes: the pod is hidden, its Lease is visible")
+    .but_leases(),
+    expansion: Expansion::IN_GIB.limited(MODIFICATIONS),
     sources: &[
-        "kubernetes-sigs/aws-ebs-csi-driver 429e202e: pkg/cloud/cloud.go DeleteDisk, pkg/driver/constants.go",
+        "kubernetes-sigs/aws-ebs-csi-driver 429e202e: pkg/cloud/cloud.go DeleteDisk ResizeOrModifyDisk, \
+         pkg/driver/controller.go ControllerExpandVolume, pkg/driver/constants.go",
+        "docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ModifyVolume.html",
         "kubernetes/csi-translation-lib plugins/aws_ebs.go KubernetesVolumeIDToEBSVolumeID",
     ],
     ..BASE
 };
+
+/// Limit of modifications, of which each expansion is one.
+const MODIFICATIONS: &str = "Amazon allows four modifications of an EBS volume in 24 hours, each only after the last \
+                             one has completed (in China one in 6 hours): ask for enough at once";
 
 /// The space of EBS volumes, whichever driver names them.
 pub(super) const SPACE: &str = "EBS";
@@ -78,6 +87,7 @@ pub(super) static AWS_EBS_AUTO: Family = Family {
     provisioner: Provisioner::csi(&[], &[])
         .without_leader()
         .hidden("EKS runs it outside the cluster: no object in the cluster shows it"),
+    expansion: Expansion::IN_GIB.limited(MODIFICATIONS),
     sources: &[
         "docs.aws.amazon.com/eks/latest/userguide/migrate-auto.html",
         "docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSBlockStoragePolicyV2.html",

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::basis::{BASE, NFS, NO_SNAPSHOTS, device, server, undecided};
-use crate::drivers::{Deletion, Destruction, Family, Name, Place, Provisioner, Reach, Reference};
+use crate::drivers::{
+    Deletion, Destruction, Expansion, Family, Name, Place, Provisioner, Reach, Reference,
+};
 
 /// Amazon EFS.
 pub(super) static AWS_EFS: Family = Family {
@@ -24,13 +26,16 @@ pub(super) static AWS_EFS: Family = Family {
     ],
     snapshots: NO_SNAPSHOTS,
     provisioner: Provisioner::csi(&["efs-csi-controller"], &["aws-efs-csi-driver"]),
+    expansion: Expansion::futile(
+        "an EFS file system grows by itself, and the size of the volume does not limit it; its driver cannot expand",
+    ),
     defects: &[
         "with --delete-access-point-root-dir, an access point of / empties the file system \
          (kubernetes-sigs/aws-efs-csi-driver#1695)",
     ],
     sources: &[
         "kubernetes-sigs/aws-efs-csi-driver a4fc6760: pkg/driver/node.go parseVolumeId, pkg/driver/controller.go \
-         DeleteVolume",
+         DeleteVolume ControllerExpandVolume",
     ],
     ..BASE
 };

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, device};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reach, Reference, Snapshots,
+    Deletion, Destruction, Expansion, Family, Fate, Name, Place, Provisioner, Reach, Reference,
+    Snapshots,
 };
 
 /// Azure managed disks.
@@ -22,7 +23,9 @@ pub(super) static AZURE_DISK: Family = Family {
     refuses: &["a disk that is attached to any virtual machine"],
     snapshots: Snapshots::all(Fate::Independent, "they are separate resources"),
     provisioner: Provisioner::csi(&["csi-azuredisk-controller"], &["azuredisk-csi"])
-        .hidden("AKS: the pods are hidden, the Leases in kube-system are visible"),
+        .hidden("AKS: the pods are hidden, the Leases in kube-system are visible")
+        .but_leases(),
+    expansion: Expansion::IN_GIB,
     sources: &[
         "kubernetes-sigs/azuredisk-csi-driver d983d613b: pkg/azuredisk/azure_managedDiskController.go, \
          pkg/azuredisk/controllerserver.go, pkg/azureconstants/azure_constants.go",

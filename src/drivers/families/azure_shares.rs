@@ -42,7 +42,8 @@ pub(super) static AZURE_FILE: Family = Family {
         note: "Azure deletes share snapshots with their share by default; where the driver uses the account key, Azure refuses",
     },
     provisioner: Provisioner::csi(&["csi-azurefile-controller"], &["azurefile-csi"])
-        .hidden("AKS: the pods are hidden, the Leases in kube-system are visible"),
+        .hidden("AKS: the pods are hidden, the Leases in kube-system are visible")
+        .but_leases(),
     sources: &[
         "kubernetes-sigs/azurefile-csi-driver 7b5ae18e7: pkg/azurefile/azurefile.go GetFileShareInfo GetAccountInfo, \
          pkg/azurefile/nodeserver.go NodeStageVolume, pkg/azurefile/controllerserver.go DeleteVolume CreateSnapshot",
@@ -209,7 +210,8 @@ pub(super) static AZURE_BLOB: Family = Family {
     ],
     snapshots: Snapshots::all(Fate::None, "the driver makes none"),
     provisioner: Provisioner::csi(&["csi-blob-controller"], &["blob-csi"])
-        .hidden("AKS: the pods are hidden, the Leases in kube-system are visible"),
+        .hidden("AKS: the pods are hidden, the Leases in kube-system are visible")
+        .but_leases(),
     sources: &[
         "kubernetes-sigs/blob-csi-driver 0744a60b3: pkg/blob/blob.go GetContainerInfo GetAuthEnv, \
          pkg/blob/nodeserver.go, pkg/blob/controllerserver.go DeleteVolume",

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 pub(super) use crate::drivers::NFS;
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Letters, ObjectDropped, Part, Place, Provisioner,
-    Reach, Reference, Snapshots, UNREAD, own_space, used,
+    Deletion, Destruction, Expansion, Family, Fate, INLINE, Letters, ObjectDropped, Part, Place,
+    Provisioner, Reach, Reference, Snapshots, UNREAD, own_space, used,
 };
 
 /// Base of all families, with what most of them have in common. A family writes down everything that is its own: an
@@ -37,9 +37,22 @@ pub(super) const BASE: Family = Family {
     clones: Fate::Independent,
     object_dropped: None,
     provisioner: Provisioner::NOBODY,
+    expansion: Expansion::UNKNOWN,
     defects: &[],
     sources: &[],
 };
+
+/// Expansion of a directory on a share, which no size limits.
+pub(super) const OF_DIRECTORY: Expansion = Expansion::futile(
+    "it is a directory of a shared file system, which the size of the volume does not limit: only more room on the \
+     file system helps",
+);
+
+/// Expansion of a directory on a node, which no size limits.
+pub(super) const OF_NODE: Expansion = Expansion::futile(
+    "it is a directory on a node, which the size of the volume does not limit: only more room on the disk of the node \
+     helps",
+);
 
 /// Snapshots of a family that makes none.
 pub(super) const NO_SNAPSHOTS: Snapshots = Snapshots::all(Fate::None, "there are none");

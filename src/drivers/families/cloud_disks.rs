@@ -7,8 +7,8 @@ use super::basis::{
     is_uuid, undecided, what_it_uses,
 };
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reach, Reference,
-    Snapshots,
+    Deletion, Destruction, Expansion, Family, Fate, INLINE, Name, Place, Provisioner, Reach,
+    Reference, Snapshots,
 };
 
 /// `OpenStack` Cinder.
@@ -30,6 +30,7 @@ pub(super) static CINDER: Family = Family {
         &["csi-cinder-controllerplugin", "openstack-cinder-csi-controllerplugin"],
         &["cinder-csi-plugin"],
     ),
+    expansion: Expansion::IN_GIB,
     sources: &[
         "kubernetes/cloud-provider-openstack c453fb7c9: pkg/csi/cinder/controllerserver.go, \
          pkg/csi/cinder/openstack/openstack_volumes.go",
@@ -54,6 +55,8 @@ pub(super) static DIGITALOCEAN: Family = Family {
     provisioner: Provisioner::csi(&["csi-do-controller"], &["do-csi-plugin"])
         .without_leader()
         .hidden("DOKS runs it in the control plane: no object in the cluster shows it"),
+    // Its driver rounds down.
+    expansion: Expansion::IN_GIB,
     sources: &["digitalocean/csi-digitalocean 0711283d: driver/controller.go"],
     ..BASE
 };
@@ -78,6 +81,7 @@ pub(super) static HETZNER: Family = Family {
     snapshots: NO_SNAPSHOTS,
     provisioner: Provisioner::csi(&["hcloud-csi-controller"], &["hcloud-csi-driver"])
         .without_leader(),
+    expansion: Expansion::IN_GIB,
     sources: &[
         "hetznercloud/csi-driver 53ead0b: internal/volumes/idempotency.go, internal/volsrv/volume.go, \
          chart/templates/controller/deployment.yaml",

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reach, Reference,
-    Snapshots,
+    Deletion, Destruction, Expansion, Family, Fate, Letters, Name, Part, Place, Provisioner, Reach,
+    Reference, Snapshots,
 };
 
 /// Google Persistent Disk.
@@ -28,6 +28,7 @@ pub(super) static GCE_PD: Family = Family {
         &["gce-pd-driver", "gcp-compute-persistent-disk-csi-driver"],
     )
     .hidden("GKE runs it in the control plane: only its Events are visible"),
+    expansion: Expansion::IN_GIB,
     sources: &[
         "kubernetes-sigs/gcp-compute-persistent-disk-csi-driver b560165c: pkg/common/utils.go VolumeIDToKey, \
          pkg/gce-pd-csi-driver/controller.go",

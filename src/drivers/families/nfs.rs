@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::basis::{
-    BASE, DIRECTORY_REMAINS, NFS, NO_SNAPSHOTS, OnDelete, join, last_component, nfs, undecided,
+    BASE, DIRECTORY_REMAINS, NFS, NO_SNAPSHOTS, OF_DIRECTORY, OnDelete, join, last_component, nfs,
+    undecided,
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
@@ -31,6 +32,8 @@ pub(super) static NFS_CSI: Family = Family {
         "they are archives on a share; a volume that contains their directory contains them",
     ),
     provisioner: Provisioner::csi(&["csi-nfs-controller"], &["nfsplugin"]),
+    // It answers OK and does nothing.
+    expansion: OF_DIRECTORY,
     defects: &[
         "v4.10.0 deletes the topmost directory of a nested subDir (kubernetes-csi/csi-driver-nfs#855)",
         "up to v4.13.4 a handle without a directory deletes everything on the share",
@@ -123,6 +126,7 @@ pub(super) static NFS_SUBDIR: Family = Family {
     reads_class: true,
     snapshots: NO_SNAPSHOTS,
     object_dropped: Some(DIRECTORY_REMAINS),
+    expansion: OF_DIRECTORY,
     provisioner: Provisioner::external(
         &["PROVISIONER_NAME"],
         None,
@@ -210,6 +214,7 @@ pub(super) static NFS_GANESHA: Family = Family {
     ],
     snapshots: NO_SNAPSHOTS,
     object_dropped: Some(DIRECTORY_REMAINS),
+    expansion: OF_DIRECTORY,
     provisioner: Provisioner::external(
         &["-provisioner"],
         Some("example.com/nfs"),
@@ -247,6 +252,7 @@ pub(super) static NFS_IN_TREE: Family = Family {
     destroys: "nothing, unless a provisioner of its own created the volume",
     snapshots: NO_SNAPSHOTS,
     provisioner: Provisioner::NOBODY,
+    expansion: OF_DIRECTORY,
     sources: &["kubernetes v1.36.3: pkg/volume/nfs/nfs.go has no deleter"],
     ..BASE
 };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::basis::{
-    BASE, DIRECTORY_REMAINS, NO_SNAPSHOTS, last_component, undecided, what_it_uses,
+    BASE, DIRECTORY_REMAINS, NO_SNAPSHOTS, OF_NODE, last_component, undecided, what_it_uses,
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Name, ObjectDropped, Part, Place, Provisioner, ProvisionerKind,
@@ -85,6 +85,7 @@ pub(super) static LOCAL_PATH: Family = Family {
     snapshots: NO_SNAPSHOTS,
     object_dropped: Some(DIRECTORY_REMAINS),
     provisioner: Provisioner {
+        shows_leases: false,
         helpers: &["create", "delete"],
         ..Provisioner::external(
             &["--provisioner-name"],
@@ -93,6 +94,7 @@ pub(super) static LOCAL_PATH: Family = Family {
             &["local-path-provisioner"],
         )
     },
+    expansion: OF_NODE,
     sources: &[
         "rancher/local-path-provisioner v0.0.37: provisioner.go, main.go; seen with v0.0.30",
     ],
@@ -132,6 +134,7 @@ pub(super) static LOCAL_STATIC: Family = Family {
         ],
         elects_leader: false,
         hidden: None,
+        shows_leases: false,
         helpers: &[],
     },
     sources: &[
@@ -174,6 +177,7 @@ pub(super) static MINIKUBE: Family = Family {
         &["storage-provisioner"],
         &["storage-provisioner"],
     ),
+    expansion: OF_NODE,
     sources: &[
         "kubernetes/minikube 2026-08: pkg/storage/storage_provisioner.go; issues 4546, 16140",
     ],
@@ -196,6 +200,7 @@ pub(super) static OPENEBS_HOSTPATH: Family = Family {
     object_dropped: Some(DIRECTORY_REMAINS),
     provisioner: Provisioner {
         elects_leader: true,
+        shows_leases: false,
         helpers: &["init", "cleanup", "quota"],
         ..Provisioner::external(
             &[],

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::basis::{BASE, NO_SNAPSHOTS, OnDelete, join, undecided};
+use super::basis::{BASE, NO_SNAPSHOTS, OF_DIRECTORY, OnDelete, join, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Letters, Name, Part, Place, Provisioner, Reference,
 };
@@ -26,9 +26,11 @@ pub(super) static SMB: Family = Family {
     ],
     snapshots: NO_SNAPSHOTS,
     provisioner: Provisioner::csi(&["csi-smb-controller"], &["smbplugin"]),
+    // It answers OK and does nothing.
+    expansion: OF_DIRECTORY,
     defects: &["up to v1.20.3 a handle without a directory deletes everything on the share"],
     sources: &[
-        "kubernetes-csi/csi-driver-smb v1.20.3: pkg/smb/controllerserver.go DeleteVolume getSmbVolFromID, \
+        "kubernetes-csi/csi-driver-smb v1.20.3: pkg/smb/controllerserver.go DeleteVolume getSmbVolFromID ControllerExpandVolume, \
          pkg/smb/nodeserver.go",
     ],
     ..BASE

@@ -164,6 +164,9 @@ impl ControllerSearch<'_, '_> {
             ControllerRole::CsiSnapshotter => {
                 component.strip_prefix("csi-snapshotter ") == Some(&**self.driver)
             }
+            ControllerRole::Resizer => {
+                component.strip_prefix("external-resizer ") == Some(&**self.driver)
+            }
             ControllerRole::ControllerManager => {
                 matches!(component, "persistentvolume-controller" | "attachdetach-controller")
             }
@@ -381,6 +384,7 @@ fn names(role: ControllerRole, driver: &str) -> Vec<String> {
         ControllerRole::CsiSnapshotter => {
             vec![format!("external-snapshotter-leader-{}", sanitize(driver))]
         }
+        ControllerRole::Resizer => vec![format!("external-resizer-{}", sanitize(driver))],
         ControllerRole::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
         ControllerRole::ControllerManager => vec!["kube-controller-manager".to_owned()],
     };

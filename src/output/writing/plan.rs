@@ -8,7 +8,7 @@ use super::step::{PlannedStep, steps};
 use crate::{
     cluster::Cluster,
     facts::BlockingFinalizer,
-    model::{Loss, ObjectRef, Time, Undo, format_bytes, format_time},
+    model::{Action, Loss, ObjectRef, Time, Undo, format_bytes, format_time},
     output::{
         publish::{age, cluster_identity, reference, tool, volume},
         repeated::RepeatedFlags,
@@ -96,6 +96,9 @@ pub struct SavedSettings {
     /// Provisioners that the user declared to be at work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub provisioner_alive: Vec<String>,
+    /// Drivers whose external-resizer the user declared to be at work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resizer_alive: Vec<String>,
     /// `--include-unknown-age`.
     pub include_unknown_age: bool,
     /// `--include-recreated`.
@@ -231,6 +234,9 @@ pub struct PlannedChange {
     /// The retention policy that a StatefulSet is to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PlannedRetention>,
+    /// The size that is requested for a claim, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<u64>,
     /// What is written, in this order.
     pub steps: Vec<PlannedStep>,
     /// What that does.
@@ -368,6 +374,7 @@ pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChang
         held: change.about.held.iter().map(held).collect(),
         to: change.purpose.read_before().map(|key| reference(&ObjectRef { key, uid: None })),
         policy: policy(&change.purpose),
+        storage: storage(&change.proposal.steps),
         steps: steps(&proposal.steps),
         effect: proposal.effect.what.clone(),
         data: change.data_fate().map(|it| it.name().to_owned()),
@@ -438,6 +445,14 @@ pub struct PlannedRetention {
     /// `whenScaled`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_scaled: Option<String>,
+}
+
+/// Returns the size that a change requests for its claim.
+fn storage(steps: &[Action]) -> Option<u64> {
+    steps.iter().find_map(|it| match it {
+        Action::RequestStorage { to, .. } => Some(*to),
+        _ => None,
+    })
 }
 
 /// Returns the policy that a change gives to its set, as far as it was asked for.

@@ -66,6 +66,7 @@ impl SavedSettings {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
+            resizer_alive: settings.alive_resizers.iter().map(ToString::to_string).collect(),
             include_unknown_age: settings.include_unknown_age,
             include_recreated: settings.include_recreated,
             backend_verified: settings.backend_verified,
@@ -109,6 +110,7 @@ impl SavedSettings {
         let mut settings = Settings {
             absent_drivers: self.driver_absent.iter().map(|it| Text::from(&**it)).collect(),
             alive_provisioners: self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect(),
+            alive_resizers: self.resizer_alive.iter().map(|it| Text::from(&**it)).collect(),
             include_unknown_age: self.include_unknown_age,
             include_recreated: self.include_recreated,
             backend_verified: self.backend_verified,

@@ -7,6 +7,7 @@ use crate::model::{
     ANNOUNCED, Action, FinalizerEdit, Guard, ObjectRef, OwnerReference, ReclaimPolicy,
     RetentionPolicy, Uid, format_duration,
 };
+use crate::remedies::quantity;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -151,6 +152,19 @@ fn step(action: &Action) -> PlannedStep {
             vec![format!("annotation {ANNOUNCED} was just read as absent, or as no time")],
         ),
         Action::SetRetentionPolicy { from, to, .. } => retention_changed(from, to),
+        Action::RequestStorage { from, to, .. } => (
+            format!(
+                "patch spec.resources.requests.storage from {} to {}",
+                quantity(*from),
+                quantity(*to)
+            ),
+            vec![
+                "metadata.deletionTimestamp is absent".to_owned(),
+                "status.phase is Bound".to_owned(),
+                format!("spec.resources.requests.storage is {}", quantity(*from)),
+                "spec.volumeName and status.capacity.storage are those just read".to_owned(),
+            ],
+        ),
         Action::RemoveOwnerReferences { owners, claim } => owners_removed(claim, owners),
         Action::AddOwnerReference { owner, replaces, guard, .. } => {
             owner_added(owner, replaces, guard.as_ref())

@@ -196,7 +196,8 @@ pub(super) fn no_finalizer_blocks(cx: &Cx, claim: &Claim) -> Seen<Checked> {
 pub(super) fn protection_is_removed(cx: &Cx, relies_on: &mut ReliedFlags) -> Seen<Checked> {
     let name = ControllerRole::ControllerManager.name();
     let state = facts::controller_manager(cx);
-    let needed = checks::Needed { who: name.to_owned(), name, state };
+    let (who, vouch) = (name.to_owned(), checks::Vouch::Provisioner);
+    let needed = checks::Needed { who, name, vouch, state };
     let because = |reason: &str| {
         format!("it would only become Terminating, which cannot be reverted: {reason}")
     };

@@ -342,7 +342,7 @@ fn parse_root(mut root: Node, faults: &mut Vec<Fault>) -> Option<WatchPolicy> {
 
 /// Flags of the commands with which a user accepts a danger, or asserts what cannot be read. That user looks at
 /// the object and at what is known of it.
-const DANGER_FLAGS: [&str; 19] = [
+const DANGER_FLAGS: [&str; 20] = [
     "accept-leak",
     "add-owners",
     "all-clusters",
@@ -361,6 +361,7 @@ const DANGER_FLAGS: [&str; 19] = [
     "provisioner-alive",
     "remove-finalizer",
     "replicas-zero",
+    "resizer-alive",
     "rolled-back",
 ];
 

@@ -34,7 +34,7 @@ const DATE: [(&str, &str); 10] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 28] = [
+const STOPWATCH: [(&str, &str); 29] = [
     ("src/apply/receipt.rs", "how old something is that was read or judged"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/dry_run.rs", "how long to wait before expired Leases are read again"),
@@ -45,6 +45,7 @@ const STOPWATCH: [(&str, &str); 28] = [
         "how long to wait until the controller of a set has observed a change",
     ),
     ("src/apply/verify.rs", "how long to wait for a snapshot"),
+    ("src/apply/verify/expansion.rs", "how long to wait until a claim has grown"),
     ("src/apply/verify/waits.rs", "how long to wait for what controllers do after a write"),
     ("src/cli/acting/actor.rs", "when to look again"),
     ("src/cli/acting/permit.rs", "how old the answer is that nobody has paused it"),

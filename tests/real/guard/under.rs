@@ -3,13 +3,14 @@
 use std::process::Command;
 
 /// A scenario or two of each command that writes.
-const SCENARIOS: [&str; 21] = [
+const SCENARIOS: [&str; 22] = [
     "delete::data::d_44_with_destroy_data_the_driver_deletes_the_backend_volume",
     "delete::data::d_44_with_keep_data_the_volume_is_retained_first_and_ends_released_with_its_files",
     "drivers::deleted_claims::local_path_directory_is_destroyed_with_its_claim",
     "drivers::deleted_claims::local_path_directory_survives_its_claim_and_comes_back",
     "drivers::gce_pd::gce_pd_released_volume_is_destroyed_and_its_snapshot_stays",
     "drivers::in_tree_host_path::in_tree_released_volume_is_destroyed_by_the_controller_manager",
+    "expand::with_resizer::a_claim_grows_and_cannot_shrink_again",
     "fix_finalizers::absent::d_14_the_finalizer_of_an_uninstalled_driver_goes_and_no_other",
     "fix_finalizers::attachments::an_attachment_to_a_node_that_is_gone_is_deleted_and_not_stripped",
     "fix_finalizers::claims::a_claim_is_let_go_when_its_controller_is_gone_and_nobody_uses_it",

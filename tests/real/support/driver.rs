@@ -15,6 +15,8 @@ pub(crate) struct DriverOptions<'a> {
     pub(crate) attach: bool,
     /// The real external-attacher runs.
     pub(crate) attacher: bool,
+    /// The real external-resizer runs, and its classes allow expansion.
+    pub(crate) resizer: bool,
     /// The image that the container of its provisioner names.
     pub(crate) provisioner_image: Option<&'a str>,
     /// More arguments of its provisioner.
@@ -30,6 +32,7 @@ impl Default for DriverOptions<'_> {
             rbac_without: &[],
             attach: true,
             attacher: false,
+            resizer: false,
             provisioner_image: None,
             provisioner_args: &[],
         }
@@ -54,6 +57,7 @@ impl Driver {
         let mut request = json!({
             "cluster": cluster, "driver": name,
             "rbac_without": options.rbac_without, "attach": options.attach, "attacher": options.attacher,
+            "resizer": options.resizer,
             "provisioner_args": options.provisioner_args,
         });
         if let Some(image) = options.provisioner_image {

@@ -25,6 +25,7 @@ func (d *driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 		csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
 		csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS,
 		csi.ControllerServiceCapability_RPC_CLONE_VOLUME,
+		csi.ControllerServiceCapability_RPC_EXPAND_VOLUME,
 	}
 	if d.attach {
 		offered = append(offered,
@@ -105,6 +106,33 @@ func (d *driver) DeleteVolume(_ context.Context, r *csi.DeleteVolumeRequest) (*c
 		return nil, internal(err)
 	}
 	return &csi.DeleteVolumeResponse{}, nil
+}
+
+// ControllerExpandVolume grows a volume, which needs no work on a node unless the file node-expansion says so.
+func (d *driver) ControllerExpandVolume(_ context.Context, r *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
+	if r.GetVolumeId() == "" || r.GetCapacityRange() == nil {
+		return nil, status.Error(codes.InvalidArgument, "volume_id and capacity_range are needed")
+	}
+	d.store.mutex.Lock()
+	defer d.store.mutex.Unlock()
+	v, err := d.existingVolume(r.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	if limit := r.GetCapacityRange().GetLimitBytes(); limit != 0 && limit < v.Capacity {
+		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes", v.ID, v.Capacity)
+	}
+	if wanted := r.GetCapacityRange().GetRequiredBytes(); wanted > v.Capacity {
+		v.Capacity = wanted
+		if err := d.store.saveVolume(v); err != nil {
+			return nil, internal(err)
+		}
+	}
+	onNode, err := d.store.expandsOnNode()
+	if err != nil {
+		return nil, internal(err)
+	}
+	return &csi.ControllerExpandVolumeResponse{CapacityBytes: v.Capacity, NodeExpansionRequired: onNode}, nil
 }
 
 func (d *driver) ListVolumes(_ context.Context, r *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {

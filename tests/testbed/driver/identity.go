@@ -16,6 +16,10 @@ func (d *driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 		Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{
 			Type: csi.PluginCapability_Service_CONTROLLER_SERVICE,
 		}},
+	}, {
+		Type: &csi.PluginCapability_VolumeExpansion_{VolumeExpansion: &csi.PluginCapability_VolumeExpansion{
+			Type: csi.PluginCapability_VolumeExpansion_ONLINE,
+		}},
 	}}}, nil
 }
 

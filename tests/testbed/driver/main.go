@@ -3,6 +3,7 @@
 //	STATE/volumes/ID/      a volume: its files and volume.json; remove or create one by hand and the driver follows
 //	STATE/snapshots/ID/    a snapshot: a copy of the files and snapshot.json
 //	STATE/calls.jsonl      every call and every answer (see calls.go)
+//	STATE/node-expansion   if there is such a file, what has grown is to be grown on its node too
 //	STATE/faults.json      what should go wrong, read anew at each call (see faults.go)
 //
 // It mounts nothing and needs no rights, unless it is told to (mounts.go). It keeps nothing in memory, so it may be killed at any time.

@@ -68,6 +68,12 @@ func ignore(err, target error) error {
 	return err
 }
 
+// expandsOnNode says whether the file system of a volume that has grown is to be grown on its node.
+func (s *store) expandsOnNode() (bool, error) {
+	_, err := os.Stat(filepath.Join(s.root, "node-expansion"))
+	return err == nil, ignoreMissing(err)
+}
+
 func (s *store) prepare() error {
 	return errors.Join(os.MkdirAll(s.volumesDir(), 0o755), os.MkdirAll(s.snapshotsDir(), 0o755))
 }

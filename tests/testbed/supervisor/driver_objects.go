@@ -69,11 +69,12 @@ func (d *driver) className(policy string) string {
 
 func (d *driver) storageClass(policy string) object {
 	return object{
-		"metadata":          object{"name": d.className(policy)},
-		"provisioner":       d.options.Driver,
-		"parameters":        d.plugin.parameters,
-		"reclaimPolicy":     policy,
-		"volumeBindingMode": "Immediate",
+		"metadata":             object{"name": d.className(policy)},
+		"provisioner":          d.options.Driver,
+		"parameters":           d.plugin.parameters,
+		"reclaimPolicy":        policy,
+		"volumeBindingMode":    "Immediate",
+		"allowVolumeExpansion": d.options.Resizer,
 	}
 }
 

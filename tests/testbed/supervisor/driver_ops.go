@@ -10,6 +10,7 @@ type driverStart struct {
 	Attach           bool     `json:"attach"`
 	Attacher         bool     `json:"attacher"`
 	Snapshotter      bool     `json:"snapshotter"`
+	Resizer          bool     `json:"resizer"`
 	Provisioner      *bool    `json:"provisioner"`     // default true
 	LeaderElection   *bool    `json:"leader_election"` // default true
 	ProvisionerArgs  []string `json:"provisioner_args"`

@@ -17,6 +17,7 @@ const (
 	provisioner = "provisioner"
 	attacher    = "attacher"
 	snapshotter = "snapshotter"
+	resizer     = "resizer"
 )
 
 // Failures are tried again soon, so that a test sees the recovery and not the backoff.
@@ -74,6 +75,21 @@ var sidecarKinds = []sidecar{
 			rule("snapshot.storage.k8s.io", "volumesnapshotclasses", "get list watch"),
 			rule("snapshot.storage.k8s.io", "volumesnapshotcontents", "get list watch update patch"),
 			rule("snapshot.storage.k8s.io", "volumesnapshotcontents/status", "update patch"),
+		},
+	},
+	{
+		name:   resizer,
+		binary: "csi-resizer",
+		image:  "registry.k8s.io/sig-storage/csi-resizer:v2.3.0",
+		args:   quickRetries,
+		wanted: func(o *driverStart) bool { return o.Resizer },
+		lease:  func(driver string) string { return "external-resizer-" + leaseName(driver) },
+		rules: []object{
+			rule("", "persistentvolumes", "get list watch patch"),
+			rule("", "persistentvolumeclaims pods", "get list watch"),
+			rule("", "persistentvolumeclaims/status", "patch"),
+			rule("", "events", "list watch create update patch"),
+			rule("storage.k8s.io", "volumeattributesclasses", "get list watch"),
 		},
 	},
 }
