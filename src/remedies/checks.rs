@@ -365,12 +365,11 @@ impl Vouch {
 
 /// Requires the user's assertion that a controller is running, because of this.
 pub(super) fn vouched(cx: &Cx, vouch: Vouch, name: &str, why: String, relies_on: &mut ReliedFlags) {
-    match vouch.is_given(cx, name) {
-        true => relies_on.rely(vouch.flag()),
-        false => {
-            let lifts = format!("{} {name} asserts that one does", vouch.flag());
-            relies_on.lack(vouch.flag(), why, lifts);
-        }
+    if vouch.is_given(cx, name) {
+        relies_on.rely(vouch.flag());
+    } else {
+        let lifts = format!("{} {name} asserts that one does", vouch.flag());
+        relies_on.lack(vouch.flag(), why, lifts);
     }
 }
 

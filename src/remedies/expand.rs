@@ -101,9 +101,9 @@ pub fn propose(cx: &Cx, claim: &Claim, growth: Growth) -> Seen<Result<Proposal, 
         effect: Effect {
             what: format!(
                 "requests {} instead of {}, {} more than there is: {} is asked to grow {volume}",
-                format_bytes(to),
-                format_bytes(request),
-                format_bytes(to - size),
+                quantity(to),
+                quantity(request),
+                quantity(to - size),
                 able.resizer,
             ),
             risk: "the larger size cannot be taken back, and is billed for as long as the volume exists"
@@ -181,17 +181,14 @@ fn expandable<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Result<Expandable<'a>, Str
         return Ok(Err(format!("a larger size gives it no more room: {futile}")));
     }
     let (mut relies_on, mut notices) = (checks::ReliedFlags::default(), Vec::new());
-    let resizer = match driver {
-        Some(driver) => {
-            checks::all!(resizer_acts(cx, driver, family, &mut relies_on, &mut notices)?);
-            format!("external-resizer of {driver}")
-        }
-        None => {
-            let why =
-                format!("{name} is no CSI driver: no controller is known that expands its volumes");
-            checks::vouched(cx, checks::Vouch::Resizer, name, why, &mut relies_on);
-            format!("a controller of {name}")
-        }
+    let resizer = if let Some(driver) = driver {
+        checks::all!(resizer_acts(cx, driver, family, &mut relies_on, &mut notices)?);
+        format!("external-resizer of {driver}")
+    } else {
+        let why =
+            format!("{name} is no CSI driver: no controller is known that expands its volumes");
+        checks::vouched(cx, checks::Vouch::Resizer, name, why, &mut relies_on);
+        format!("a controller of {name}")
     };
     let relies_on = match relies_on.settled()? {
         Ok(flags) => flags,

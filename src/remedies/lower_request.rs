@@ -9,9 +9,7 @@ use serde_json::Value;
 use super::{checks, expand::MI, rebind::quantity};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ExpansionProgress};
-use crate::model::{
-    Action, Bytes, Claim, Effect, Loss, Proposal, Refusal, Undo, format_bytes, parse_quantity,
-};
+use crate::model::{Action, Bytes, Claim, Effect, Loss, Proposal, Refusal, Undo, parse_quantity};
 
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "lower-request";
@@ -88,7 +86,7 @@ pub fn propose(
         effect: effect(format!(
             "requests {} instead of {}, so that the larger size is not tried again",
             quantity(to),
-            format_bytes(request)
+            quantity(request)
         )),
         undo: Undo::Never("`expand` requests a larger size again"),
         notices,

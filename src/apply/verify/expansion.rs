@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     super::{Outcome, current_cluster::CurrentCluster},
-    in_words, is_same,
+    is_same,
     waits::{ASK_INTERVAL, CHECK_INTERVAL, unwaited},
 };
 use crate::facts::ExpansionProgress;
@@ -95,10 +95,7 @@ fn look(claim: &Claim, to: Bytes) -> Look {
         ExpansionProgress::Failed(failed) if failed.is_infeasible => {
             let lowers = match failed.on_node {
                 true => String::new(),
-                false => format!(
-                    "; `kubectl storage undo` lowers the request of {} again",
-                    in_words(&claim.object())
-                ),
+                false => "; `kubectl storage undo` lowers the request again".to_owned(),
             };
             Look::Over(Outcome::Failed, format!("{}{lowers}", failed.describe()))
         }

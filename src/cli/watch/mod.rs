@@ -117,7 +117,7 @@ impl WatchingArgs {
         let source = PolicySource::parse(&self.filename);
         if self.check {
             let file = PolicyFile::open(source).map_err(|error| policy_refused(&error))?;
-            return check::check(connection, &file).await;
+            return Box::pin(check::check(connection, &file)).await;
         }
         log::start(self.log_format)?;
         let opened = PolicyFile::open(source);

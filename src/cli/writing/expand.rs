@@ -93,7 +93,7 @@ impl ExpandArgs {
 /// Tells what the planned growth costs a month, by the user's prices.
 fn tell_cost(plan: &Plan, prices: Option<&Prices>) {
     let Some(prices) = prices else { return };
-    let priced = plan.changes.iter().filter_map(|change| {
+    let growing = plan.changes.iter().filter_map(|change| {
         let volume = change.about.volume.as_ref()?;
         let to = change.proposal.steps.iter().find_map(|it| match it {
             Action::RequestStorage { to, .. } => Some(*to),
@@ -102,7 +102,7 @@ fn tell_cost(plan: &Plan, prices: Option<&Prices>) {
         let more = to.saturating_sub(volume.capacity?);
         Some(([volume.class.clone(), volume.driver.clone()], more))
     });
-    let money = prices.money(&[("more", priced.collect())]);
+    let money = prices.money(&[("more", growing.collect())]);
     let currency = money.currency.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
     for row in &money.monthly {
         let unpriced = match row.unpriced_bytes {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::EXTERNAL_PROVISIONER;
 use crate::model::{
-    ANNOUNCED, Action, FinalizerEdit, Guard, ObjectRef, OwnerReference, ReclaimPolicy,
+    ANNOUNCED, Action, Bytes, FinalizerEdit, Guard, ObjectRef, OwnerReference, ReclaimPolicy,
     RetentionPolicy, Uid, format_duration,
 };
 use crate::remedies::quantity;
@@ -118,16 +118,7 @@ fn step(action: &Action) -> PlannedStep {
                 "the claims of the namespace were just listed again".to_owned(),
             ],
         ),
-        Action::DeleteClaim { released, .. } => {
-            let mut tests = vec![
-                "metadata.deletionTimestamp was just read as absent".to_owned(),
-                "no pod of the namespace was just listed that references the claim".to_owned(),
-            ];
-            if let Some(volume) = released {
-                tests.push(format!("the policy of {volume} was just read as Retain"));
-            }
-            ("delete the claim".to_owned(), tests)
-        }
+        Action::DeleteClaim { released, .. } => claim_deleted(released.as_ref()),
         Action::ReclaimReleased { volume, claim } => (
             format!(
                 "once {claim} is deleted, patch the reclaim policy of {volume} from Retain to Delete"
@@ -152,25 +143,37 @@ fn step(action: &Action) -> PlannedStep {
             vec![format!("annotation {ANNOUNCED} was just read as absent, or as no time")],
         ),
         Action::SetRetentionPolicy { from, to, .. } => retention_changed(from, to),
-        Action::RequestStorage { from, to, .. } => (
-            format!(
-                "patch spec.resources.requests.storage from {} to {}",
-                quantity(*from),
-                quantity(*to)
-            ),
-            vec![
-                "metadata.deletionTimestamp is absent".to_owned(),
-                "status.phase is Bound".to_owned(),
-                format!("spec.resources.requests.storage is {}", quantity(*from)),
-                "spec.volumeName and status.capacity.storage are those just read".to_owned(),
-            ],
-        ),
+        Action::RequestStorage { from, to, .. } => storage_requested(*from, *to),
         Action::RemoveOwnerReferences { owners, claim } => owners_removed(claim, owners),
         Action::AddOwnerReference { owner, replaces, guard, .. } => {
             owner_added(owner, replaces, guard.as_ref())
         }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
+}
+
+/// Describes the deletion of a claim, and the conditions that are tested.
+fn claim_deleted(released: Option<&ObjectRef>) -> (String, Vec<String>) {
+    let mut tests = vec![
+        "metadata.deletionTimestamp was just read as absent".to_owned(),
+        "no pod of the namespace was just listed that references the claim".to_owned(),
+    ];
+    if let Some(volume) = released {
+        tests.push(format!("the policy of {volume} was just read as Retain"));
+    }
+    ("delete the claim".to_owned(), tests)
+}
+
+/// Describes the change of a requested size, and the conditions that are tested.
+fn storage_requested(from: Bytes, to: Bytes) -> (String, Vec<String>) {
+    let (from, to) = (quantity(from), quantity(to));
+    let tests = vec![
+        "metadata.deletionTimestamp is absent".to_owned(),
+        "status.phase is Bound".to_owned(),
+        format!("spec.resources.requests.storage is {from}"),
+        "spec.volumeName and status.capacity.storage are those just read".to_owned(),
+    ];
+    (format!("patch spec.resources.requests.storage from {from} to {to}"), tests)
 }
 
 /// Describes a change of a retention policy, and the conditions that are tested.

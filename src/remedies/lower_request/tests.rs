@@ -9,7 +9,7 @@ use crate::model::Settings;
 use crate::objects::whole_cluster::cluster_of;
 
 /// Asks about a claim that requested `before`, requests 20Gi now and has 10Gi, with this status.
-fn ask(before: &str, requested: &str, volume: &str, status: Value) -> Result<Proposal, String> {
+fn ask(before: &str, requested: &str, volume: &str, status: &Value) -> Result<Proposal, String> {
     let mut claim = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
         "metadata": {"name": "db", "namespace": "shop", "uid": "u"},
@@ -59,12 +59,12 @@ fn a_failed_expansion_is_lowered_as_far_as_the_server_accepts() {
         || status("ControllerResizeInfeasible", &["Resizing", "ControllerResizeError"]);
     let error = || status("ControllerResizeInProgress", &["Resizing", "ControllerResizeError"]);
     for state in [infeasible(), error(), json!({})] {
-        let proposal = ask("10Gi", "20Gi", "10Gi", state).expect("proposed");
+        let proposal = ask("10Gi", "20Gi", "10Gi", &state).expect("proposed");
         assert_eq!(to(&proposal), (10 << 30) + MI);
         assert!(proposal.notices[0].contains("10241Mi is the least"), "{:?}", proposal.notices);
     }
     // The request before was above what there is.
-    let proposal = ask("12Gi", "20Gi", "10Gi", infeasible()).expect("proposed");
+    let proposal = ask("12Gi", "20Gi", "10Gi", &infeasible()).expect("proposed");
     assert_eq!((to(&proposal), proposal.notices.len()), (12 << 30, 0));
 }
 
@@ -79,7 +79,7 @@ fn what_has_grown_or_may_grow_is_left_alone() {
         ("30Gi", "10Gi", status("ControllerResizeInfeasible", &[]), "it is 30Gi"),
         ("10Gi", "10Gi", json!({}), "it is 10Gi"),
     ] {
-        let refused = ask("10Gi", requested, volume, state).expect_err(reason);
+        let refused = ask("10Gi", requested, volume, &state).expect_err(reason);
         assert!(refused.contains(reason), "{refused}");
     }
 }
