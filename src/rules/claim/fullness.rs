@@ -3,6 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FileSystem};
 use crate::model::{Bytes, Claim, Finding, Severity, Volume, format_age, format_bytes};
+use crate::remedies;
 use crate::rules::finding::time;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -12,7 +13,7 @@ pub(super) static NEARLY_FULL: Rule = Rule {
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume],
-    remedies: &[],
+    remedies: &[&remedies::EXPAND],
     title: "The volume of a claim is nearly full, or will be within four days",
     danger: "Writes fail when it is full, and databases stop. A kubelet that restarts the pod again and again then \
              measures nothing any more.",
@@ -98,14 +99,13 @@ fn nearly_full(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let finding = NEARLY_FULL.on_claim(claim, format!("{what}{free}{}", when.unwrap_or_default()));
     // Who uses up a share is not told by it.
     let severity = if is_shared { less(severity) } else { severity };
-    let reason = match is_shared {
-        true => {
-            "make room in the file system, which also holds data of others: expanding the claim changes nothing"
-        }
-        false => "make room, or request more",
-    };
     let finding = shows(finding, cx, claim, &system)?.severe(severity);
-    Ok(Some(finding.report_only(reason)))
+    Ok(Some(match is_shared {
+        true => finding.report_only(
+            "make room in the file system, which also holds data of others: expanding the claim changes nothing",
+        ),
+        false => finding.remedied_by(cx, claim, &remedies::EXPAND),
+    }))
 }
 
 fn inodes_nearly_full(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
