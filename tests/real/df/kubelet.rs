@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::claim_of;
 use super::node::{Df, NODE, Node, bound, pasted, printed_command, succeeds, used};
-use crate::support::{ADDRESS, PersistentVolume, Run, Scenario, alone, eventually};
+use crate::support::{ADDRESS, Finding, PersistentVolume, Run, Scenario, alone, eventually};
 
 /// A driver that tells how full its volumes are, and one that does not.
 const TELLS: &str = "tells.csi.example";
@@ -49,6 +49,21 @@ fn df_says_to_the_byte_what_df_says_in_the_pod() {
             (&0.into(), &0.into()),
             "{block:#}"
         );
+
+        // The tool asks the kubelet itself, and a dump keeps what it said.
+        is_that_of_df(&node, &on, &df(&node, &[], 0));
+        let dump = folder().join("dump.json.gz");
+        let saved = Run::of(&["dump", &dump.display().to_string(), "--usage", "kubelet"]);
+        let saved = saved.kubeconfig(node.cluster.kubeconfig()).go();
+        assert_eq!(saved.code, Some(0), "{}", saved.stderr);
+        let kept = Run::of(&["df", "-o", "json", "-f", &dump.display().to_string()]).go();
+        assert_eq!(kept.code, Some(0), "{}", kept.stderr);
+        is_that_of_df(&node, &on, &serde_json::from_str(&kept.stdout).expect("it is JSON"));
+        let found = node.cluster.audit(&["--usage", "kubelet", "--rule", "pvc-nearly-full"]);
+        let name = |it: &Finding<'_>| it.0["object"]["name"].as_str().map(str::to_owned);
+        let full: Vec<_> = found.findings().filter_map(|it| name(&it)).collect();
+        assert_eq!(full.len(), 2, "{full:?}");
+        assert!(full.iter().all(|it| it.starts_with("full")), "{full:?}");
 
         // The text of its metrics tells the same, without times.
         let command =
@@ -111,6 +126,35 @@ fn a_node_that_is_dead_and_a_user_who_may_not_ask_leave_the_rest_as_it_is() {
         let refused = asked(&node, "user-1", &printed_command(NODE)).expect_err("it may not");
         assert!(refused.contains("Forbidden") && refused.contains("nodes/proxy"), "{refused}");
         asked(&node, "user-2", &printed_command(NODE)).expect("it may");
+
+        // Asked by the tool: the dead node is a gap, and the rest stands.
+        let shown = df(&node, &[], 4);
+        assert_eq!(claim_of(&shown, "lives")["usedPercent"], json!(24), "{shown:#}");
+        assert_eq!(claim_of(&shown, "lost")["reason"], json!("node node-2: connection refused"));
+        let gaps = shown["gaps"].as_array().expect("because it is a list");
+        let reasons: Vec<_> = gaps.iter().filter_map(|it| it["reason"].as_str()).collect();
+        assert_eq!(reasons, ["the kubelet of node node-2: connection refused"]);
+        // What audit may is not enough, and says what is; the printed role is.
+        let rules = |role: &str| {
+            let printed = Run::of(&["rbac", role]).go().stdout;
+            let role = printed.split("---").next().unwrap_or_default();
+            let role: Value = serde_yaml::from_str(role).expect("it is YAML");
+            role["rules"].clone()
+        };
+        node.cluster.grant("user-3", &rules("audit"));
+        node.cluster.grant("user-4", &rules("df"));
+        let as_user = |user: &str| {
+            let kubeconfig = node.cluster.kubeconfig_of(user);
+            Run::of(&["df"]).kubeconfig(&kubeconfig).go()
+        };
+        let refused = as_user("user-3");
+        assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{}", refused.stderr);
+        for said in ["nodes/proxy", "kubectl storage explain usage"] {
+            assert!(refused.stderr.contains(said), "{}", refused.stderr);
+        }
+        let granted = as_user("user-4");
+        assert_eq!(granted.code, Some(4), "{}", granted.stderr);
+        assert!(granted.stdout.contains("lives"), "{}", granted.stdout);
     });
 }
 
