@@ -118,6 +118,7 @@ fn effort(volumes: usize, source: Source) -> u64 {
 }
 
 #[test]
+#[ignore = "extended suite: a minute and a half"]
 fn a_volume_costs_no_more_among_four_times_as_many() {
     for (what, source) in MIXES {
         let (small, large) = (effort(SMALL, source), effort(LARGE, source));

@@ -162,6 +162,7 @@ fn commands_of(screen: &str) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "extended suite: every screen"]
 fn every_command_on_a_screen_runs_as_it_is_printed() {
     let program = cli::command("kubectl-storage");
     let mut wrong = BTreeSet::new();

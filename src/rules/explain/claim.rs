@@ -68,11 +68,6 @@ fn state(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     if let Some(volume) = volume {
         draft.show("reclaim policy of its volume", volume.reclaim_policy.to_string());
     }
-    if cx.figures().is_some()
-        && let Some(fullness) = draft.seen(fullness(cx, claim))
-    {
-        draft.show("how full its volume is", fullness.told());
-    }
     if let Some(requested) = claim.requested {
         draft.show("spec.resources.requests.storage", format_bytes(requested));
     }
@@ -141,6 +136,11 @@ fn fields<'a>(
         ),
         (_, Some(size)) | (Some(size), None) => draft.field("capacity", format_bytes(size)),
         (None, None) => {}
+    }
+    if cx.figures().is_some()
+        && let Some(fullness) = draft.seen(fullness(cx, claim))
+    {
+        draft.field("usage", fullness.told());
     }
     if claim.phase == ClaimPhase::Pending
         && let Some(name) = &claim.selected_node

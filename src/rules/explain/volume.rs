@@ -38,9 +38,6 @@ fn state(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     if let Some(backend) = &volume.backend {
         draft.show("backend volume", backend.to_string());
     }
-    if let Some(reading) = draft.seen(facts::last_reading(cx, volume)).flatten() {
-        draft.show("last reading of a claim of that name", reading.told());
-    }
     if let Some(time) = &volume.metadata.deleting {
         draft.show("metadata.deletionTimestamp", format_time(time));
     }
@@ -90,6 +87,9 @@ fn fields(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     let size: Vec<_> = size.into_iter().chain(class).collect();
     if !size.is_empty() {
         draft.field("capacity", size.join(", "));
+    }
+    if let Some(reading) = draft.seen(facts::last_reading(cx, volume)).flatten() {
+        draft.field("last usage", reading.told());
     }
     if let Some(affinity) = &volume.node_affinity {
         nodes(cx, affinity, draft);

@@ -288,6 +288,7 @@ fn take(listener: &TcpListener, tls: &Arc<ServerConfig>, status: &str) -> Value 
 }
 
 #[test]
+#[ignore = "extended suite: the rest of what watch does"]
 fn a_webhook_in_trouble_holds_nothing_up_and_loses_nothing() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);

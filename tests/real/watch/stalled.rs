@@ -37,6 +37,7 @@ fn start_stalled(args: &[&str], kubeconfig: &Path) -> (Running, [PipeReader; 2])
 }
 
 #[test]
+#[ignore = "extended suite: the rest of what watch does"]
 fn a_watch_that_nobody_reads_judges_leads_and_ends() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);

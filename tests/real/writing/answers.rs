@@ -73,18 +73,21 @@ const NO_ANSWER: Expect = Expect {
 };
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn the_dry_run_is_one_too_many() {
     let fault = |volume: &str| dry(Fault::status(429).retry_after(1), volume);
     one_of_three(fault, &Expect { says: &["429"], sent: &["dry"], ..NOT_SENT });
 }
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn the_dry_run_meets_an_error() {
     let fault = |volume: &str| dry(Fault::status(500), volume);
     one_of_three(fault, &Expect { says: &["dry run", "500"], sent: &["dry"], ..NOT_SENT });
 }
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn the_dry_run_is_lost() {
     let fault = |volume: &str| dry(Fault::reset_after(), volume);
     let seen = &["dry 200"];
@@ -103,6 +106,7 @@ fn a_webhook_cannot_be_asked_for_a_dry_run() {
 }
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn the_real_one_is_one_too_many() {
     let fault = |volume: &str| real(Fault::status(429).retry_after(1), volume);
     let expect = Expect { outcome: "failed", says: &["429"], ..NO_ANSWER };
@@ -110,6 +114,7 @@ fn the_real_one_is_one_too_many() {
 }
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn only_the_real_one_is_forbidden() {
     let fault = |volume: &str| real(Fault::status(403).message("not today"), volume);
     let expect = Expect { outcome: "failed", says: &["403", "not today"], ..NO_ANSWER };
@@ -136,6 +141,7 @@ fn the_server_is_not_available() {
 }
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn the_answer_comes_too_late_for_a_gateway() {
     let fault = |volume: &str| real(Fault::status_after(504), volume);
     one_of_three(fault, &Expect { says: &["504"], seen: &["dry 200", "200"], ..NO_ANSWER });
@@ -150,6 +156,7 @@ const SENT_TWICE: Expect = Expect {
 };
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn it_is_gone_after_it_was_carried_out() {
     one_of_three(|volume| real(Fault::status_after(404).absent(volume), volume), &SENT_TWICE);
 }
@@ -199,6 +206,7 @@ fn nothing_is_removed_by_a_clock_that_disagrees() {
 }
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn the_connection_is_reset_before_the_write() {
     one_of_three(|volume| real(Fault::reset_before(), volume), &NO_ANSWER);
 }
@@ -210,6 +218,7 @@ fn the_connection_is_reset_after_the_write() {
 }
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn the_volume_cannot_be_read_again() {
     let fault = |volume: &str| read(Fault::status(500), volume);
     one_of_three(fault, &Expect { says: &["could not be read again", "500"], ..NOT_SENT });
@@ -222,6 +231,7 @@ fn the_volume_may_not_be_read_again() {
 }
 
 #[test]
+#[ignore = "extended suite: further faults"]
 fn its_claim_cannot_be_read_again() {
     let claim = |volume: &str| format!("/namespaces/left/persistentvolumeclaims/{volume}$");
     let fault = |volume: &str| Fault::status(500).on("GET", &claim(volume));
@@ -230,6 +240,7 @@ fn its_claim_cannot_be_read_again() {
 
 /// What is under way beside it is finished, and nothing else is begun.
 #[test]
+#[ignore = "extended suite: further faults"]
 fn the_server_has_an_error_beside_another_volume() {
     let case = Case::of(3);
     let [first, second, third] = case.volumes.as_slice() else { panic!("three were asked for") };
@@ -252,6 +263,7 @@ fn the_server_has_an_error_beside_another_volume() {
 
 /// That others cannot read of it in the cluster is told, and is no reason to stop.
 #[test]
+#[ignore = "extended suite: further faults"]
 fn no_event_can_be_written() {
     let case = Case::of(2);
     case.proxy.fault(Fault::status(500).on("POST", "/events$").times(1));
