@@ -204,7 +204,10 @@ impl FromStr for FindingThreshold {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
             Some((FreeShare::NAME, share)) => FreeShare::parse(share).map(Self::Free),
-            _ => text.parse().map(Self::Age),
+            _ => text.parse().map(Self::Age).map_err(|error: String| {
+                let names = error.starts_with("unknown threshold");
+                if names { format!("{error}, {}", FreeShare::NAME) } else { error }
+            }),
         }
     }
 }

@@ -53,7 +53,7 @@ use crate::{
         summary::summary,
         wire::{Finding, FindingEvent as WireEvent, HiddenFindings},
     },
-    rules::disks_of_cluster,
+    rules::{USAGE, disks_of_cluster},
 };
 
 /// Arguments of `audit`.
@@ -167,6 +167,7 @@ impl AuditArgs {
             for input in &inputs {
                 outputs.files.spare(input.files(), "dump")?;
             }
+            self.are_measured(self.usage.is_asked_for() || !self.dump.files().is_empty())?;
             let take = async |collected: &mut Collected, settings: &mut Settings, _| {
                 note_unknown_drivers(collected, settings);
                 self.selection.absent_namespaces(collected, settings).await
@@ -201,6 +202,7 @@ impl AuditArgs {
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
         let cluster = &collected.intake.cluster;
+        self.are_measured(cluster.figures().is_some())?;
         let is_compared = self.inventory.is_asked_for() || cluster.has_inventory_disks();
         let named =
             is_compared.then(|| [disks_of_cluster(None, &collected.assessor, cluster, &settings)]);
@@ -233,6 +235,15 @@ impl AuditArgs {
             return Err(Failure::usage(told));
         }
         Ok((settings, named))
+    }
+
+    /// Holds that there are figures, where rules about these are asked for.
+    fn are_measured(&self, has_figures: bool) -> Result<(), Failure> {
+        let asked = self.settings()?.0.scope.rules;
+        match USAGE.iter().find(|it| !has_figures && asked.contains(it.id)) {
+            Some(rule) => Err(Failure::usage(format!("--rule {} requires --usage", rule.id))),
+            None => Ok(()),
+        }
     }
 
     fn sort_path(&self) -> Result<Option<SortPath>, Failure> {
@@ -295,8 +306,8 @@ impl AuditArgs {
         }
         let baseline = baseline.map(|it| it.aligned(metadata));
         let later = (metadata, &scope, &*tail.gaps);
-        let has_disks = reported.inventory.is_some();
-        let compared = baseline.as_ref().map(|it| Compared::build(it, later, has_disks, all()));
+        let contents = reported.comparable();
+        let compared = baseline.as_ref().map(|it| Compared::build(it, later, contents, all()));
         let counted = match &compared {
             Some(compared) if self.new_only => &compared.new,
             _ => &tally.by_severity,

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     client::{Reader, cluster_uid, context_names},
     dump,
-    model::{Beside, Text, counted, did_you_mean, escape_control, nearest},
+    model::{Beside, Text, Time, counted, did_you_mean, escape_control, nearest},
     output::wire::{Gap, Source},
     sources::DumpHeader,
 };
@@ -194,6 +194,17 @@ impl ClusterInput {
         match &self.place {
             ClusterPlace::Dump(dump) => dump.files(),
             ClusterPlace::Context(_) => &[],
+        }
+    }
+
+    /// Returns when its dump was taken, if that was said.
+    ///
+    /// # Errors
+    /// When it is no time.
+    pub(super) fn time_said(&self) -> Result<Option<Time>, Failure> {
+        match &self.place {
+            ClusterPlace::Dump(dump) => dump.time_said(),
+            ClusterPlace::Context(_) => Ok(None),
         }
     }
 

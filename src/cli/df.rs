@@ -218,7 +218,7 @@ fn report(collected: &Collected, settings: &Settings, source: Source) -> UsageRe
             seen(lost);
             Fullness::UNSEEN
         });
-        summary.count(&fullness);
+        summary.count(&fullness, cluster.clock());
         let volume = claim.volume_name.as_deref().and_then(|it| cluster.volume_named(it));
         let shown = shown::claim(claim, volume, used_by, &fullness, cluster.clock());
         claims.push(shown);

@@ -94,10 +94,23 @@ impl UsageArgs {
             typed.entry(input.name()).or_default().push(&source[input.name().len() + 1..]);
         }
         let is_dump = |name: &Text| inputs.iter().any(|it| it.name() == name && !it.is_live());
-        let read = typed.into_iter().map(|(name, sources)| {
-            Ok((Text::clone(name), read_sources(sources.into_iter(), is_dump(name))?))
-        });
-        read.collect()
+        let mut read: BTreeMap<Text, UsageSources> = BTreeMap::new();
+        for (name, sources) in typed {
+            let mut sources = read_sources(sources.into_iter(), is_dump(name))?;
+            let input = inputs.iter().find(|it| it.name() == name);
+            sources.measured_at(input.map(ClusterInput::time_said).transpose()?.flatten());
+            for (other, known) in &read {
+                if let Some(label) = known.figures.same_cluster(&sources.figures) {
+                    let [one, other] = [other, name].map(|it| escape_control(it));
+                    let told = format!(
+                        "--usage: the figures of {one} and of {other} are of one cluster, by {label}"
+                    );
+                    return Err(Failure::usage(told));
+                }
+            }
+            read.insert(Text::clone(name), sources);
+        }
+        Ok(read)
     }
 
     fn holds_stdin_once(&self, dumps: &[PathBuf]) -> Result<(), Failure> {

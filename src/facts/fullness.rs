@@ -104,8 +104,15 @@ const FRESH: chrono::Duration = chrono::Duration::hours(1);
 const SAME_TIME: chrono::Duration = chrono::Duration::minutes(10);
 /// How much later than the view of the cluster a measurement may be: until then, claims come and go.
 const MOST_AHEAD: chrono::Duration = chrono::Duration::hours(1);
-/// Least part of a file system that is used or available, in per cent: ext4 reserves 5, on small disks up to 10.
-const LEAST_TOLD: u128 = 80;
+/// Least part of a file system that is used or available, in per cent: ext4 reserves 5, its administrator perhaps 10. After
+/// an expansion the size is new for minutes and the rest is old (pvc-autoresizer issue 387).
+const LEAST_TOLD: u128 = 88;
+/// The same of small file systems, whose tables take their share.
+const LEAST_TOLD_OF_SMALL: u128 = 80;
+/// Size below which a file system is small.
+const SMALL: Bytes = 1 << 30;
+/// How much older than a query its answer may be.
+const LOOKBACK: chrono::Duration = chrono::Duration::minutes(5);
 
 /// Judges how full the volume of a claim is, by the figures that were read.
 ///
@@ -125,12 +132,18 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim) -> Seen<Fullness> {
     }
     let all = figures.of(&claim.key());
     let created = claim.metadata.created;
-    let is_earlier =
-        |it: &&VolumeFigures| it.at().zip(created).is_some_and(|(at, created)| at < created);
-    let own: Vec<_> = all.iter().filter(|it| !is_earlier(it)).collect();
+    let is_earlier = |it: &&VolumeFigures| {
+        let lookback = if it.is_evaluated { LOOKBACK } else { chrono::Duration::zero() };
+        it.at().zip(created).is_some_and(|(at, created)| at < created + lookback)
+    };
+    let of_node: Vec<_> = all.iter().filter(|it| !is_of_no_node(cx, it)).collect();
+    let own: Vec<_> = of_node.iter().copied().filter(|it| !is_earlier(it)).collect();
     if own.is_empty() {
-        if !all.is_empty() {
+        if !of_node.is_empty() {
             return unknown("of an earlier claim");
+        }
+        if !all.is_empty() {
+            return unknown("of a node that does not exist");
         }
         if matches!(volume.source, VolumeSource::HostPath(_)) {
             return unknown("hostPath");
@@ -166,6 +179,12 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim) -> Seen<Fullness> {
     if own.iter().any(|it| it.contradicts) || systems.iter().any(contradicts) {
         return unknown("contradicting");
     }
+    for it in &own {
+        system.history.join(&it.history());
+    }
+    if let Some(at) = system.at {
+        system.history.end_at(at);
+    }
     if system.history.since.zip(created).is_some_and(|(since, created)| since < created) {
         // It is that of an earlier claim of this name as well.
         system.history = UsageHistory::default();
@@ -190,20 +209,29 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim) -> Seen<Fullness> {
     }
 }
 
-/// Returns the last reading of the file system of a volume whose claim is gone; `None` where there is none, or another
-/// claim has that name now.
+/// Returns the last reading of the file system of a volume whose claim is gone; `None` where there is none that is certainly
+/// about it: another claim has that name now, or another volume had a claim of that name.
 ///
 /// # Errors
-/// When claims of its namespace were not read.
+/// When claims of its namespace or volumes were not read.
 pub(crate) fn last_reading(cx: &Cx, volume: &Volume) -> Seen<Option<FileSystem>> {
     let Some((figures, claim)) = cx.figures().zip(volume.claim_ref.as_ref()) else {
         return Ok(None);
     };
-    if cx.claim(&claim.key)?.is_some() {
+    if cx.claim(&claim.key)?.is_some() || cx.volumes_of(&claim.key)?.len() > 1 {
         return Ok(None);
     }
-    let systems = figures.of(&claim.key).iter().filter_map(file_system);
-    Ok(systems.max_by_key(|it| it.at))
+    let all = figures.of(&claim.key).iter().filter(|it| !is_of_no_node(cx, it));
+    let is_its = |it: &FileSystem| {
+        let created = volume.metadata.created;
+        let is_later = it.at.zip(created).is_some_and(|(at, created)| at > created + LOOKBACK);
+        let fits = |size: Bytes| {
+            let (tenths, size) = (u128::from(it.capacity) * 10, u128::from(size));
+            (size * 5..=size * 11).contains(&tenths)
+        };
+        is_later && volume.capacity.is_some_and(fits)
+    };
+    Ok(all.filter_map(file_system).filter(is_its).max_by_key(|it| it.at))
 }
 
 /// Returns the file system in figures; `None` where the kubelet wrote what it does not know as nothing: what is used and
@@ -219,7 +247,8 @@ fn file_system(figures: &VolumeFigures) -> Option<FileSystem> {
     let told = u128::from(used) + u128::from(available);
     let whole = u128::from(capacity);
     // In hundredths. Ceph and ZFS may tell a little more than the whole.
-    if told * 100 < whole * LEAST_TOLD
+    let least = if capacity < SMALL { LEAST_TOLD_OF_SMALL } else { LEAST_TOLD };
+    if told * 100 < whole * least
         || told * 100 > whole * 101
         || used == 0
         || !bytes.into_iter().all(is_together)
@@ -236,7 +265,7 @@ fn file_system(figures: &VolumeFigures) -> Option<FileSystem> {
         inodes: inodes.filter(|(used, all)| used <= all),
         at,
         node: figures.node.clone(),
-        history: figures.history.clone(),
+        history: UsageHistory::default(),
     })
 }
 
@@ -246,16 +275,45 @@ fn is_share(volume: &Volume, figures: &UsageFigures, system: &FileSystem) -> boo
     if volume.places().iter().any(Place::is_device) {
         return false;
     }
-    let is_made = volume.is_dynamic() && !matches!(volume.source, VolumeSource::Csi { .. });
-    let is_nfs = volume.drivers().any(|it| ["nfs", "nfs.csi.k8s.io"].contains(&it))
+    let drivers = || volume.drivers();
+    // Whole disks, which it found.
+    let is_disk = drivers().any(|it| it.starts_with("local-volume-provisioner-"));
+    let is_path = matches!(volume.source, VolumeSource::HostPath(_) | VolumeSource::Local(_));
+    let is_made = volume.is_dynamic() && is_path && !is_disk;
+    let is_nfs = drivers().any(|it| DIRECTORIES.contains(&it))
         || matches!(&volume.source, VolumeSource::InTree(source) if &**source == "nfs");
-    is_made || is_nfs || figures.are_alike(system.capacity, system.available)
+    let is_of_share = volume
+        .backend
+        .as_ref()
+        .is_some_and(|it| Reference::of(it, &volume.attributes).family.expansion.futile.is_some());
+    // The disks of two nodes are two, however alike they are.
+    let node = system.node.as_ref().filter(|_| matches!(volume.source, VolumeSource::Local(_)));
+    is_made || is_nfs || is_of_share || figures.are_alike([system.capacity, system.available], node)
 }
+
+/// Whether figures are of a node that the cluster does not have, by the name of the node and not by an address.
+fn is_of_no_node(cx: &Cx, figures: &VolumeFigures) -> bool {
+    let Some(node) = figures.node.as_deref().filter(|it| !it.contains([':', '/'])) else {
+        return false;
+    };
+    matches!(cx.node(node, Kind::PersistentVolumeClaim), Ok(None))
+}
+
+/// Drivers whose volumes are directories in a file system that has others.
+const DIRECTORIES: &[&str] = &[
+    "nfs",
+    "nfs.csi.k8s.io",
+    "smb.csi.k8s.io",
+    "hostpath.csi.k8s.io",
+    "kubevirt.io.hostpath-provisioner",
+];
 
 /// Time for which a volume must have been nearly empty to count as too large.
 const LONG: chrono::Duration = chrono::Duration::days(14);
 /// Number of days of this time that must have been sampled: a pod that does not run measures nothing.
 const LONG_DAYS: usize = 14;
+/// Number of samples in this time, at least: what is needed for half an hour each night is missed by one a day.
+const LONG_SAMPLES: usize = 14 * 12;
 /// Share of a volume below which the most that was used is little, in per cent.
 const LITTLE: u128 = 20;
 /// Least number of unused bytes that are worth a word.
@@ -300,7 +358,12 @@ fn unused_for_long(system: &FileSystem) -> Option<Bytes> {
     let peak = system.history.peak.as_ref()?;
     let used = peak.used.max(system.used);
     let unused = system.capacity.saturating_sub(used);
-    let is_known = system.at? - peak.since >= LONG && peak.days >= LONG_DAYS;
+    let at = system.at?;
+    let is_sampled = peak.days >= LONG_DAYS && peak.samples >= LONG_SAMPLES;
+    // A larger one is as new as its size, and so is what is unused of it.
+    let size = system.history.size.as_ref();
+    let is_steady = size.is_some_and(|it| it.bytes == system.capacity && at - it.since >= LONG);
+    let is_known = at - peak.since >= LONG && is_sampled && is_steady;
     let is_little = u128::from(used) * 100 < u128::from(system.capacity) * LITTLE;
     (is_known && is_little && unused >= WORTHWHILE).then_some(unused)
 }
@@ -394,6 +457,10 @@ mod tests {
         })
     }
 
+    fn node(name: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}})
+    }
+
     /// A measurement of a claim on a node: its capacity, what is available and used, and the time.
     fn measured(claim: &str, node: &str, numbers: [u64; 3], time: &str) -> String {
         let [capacity, available, used] = numbers;
@@ -405,7 +472,7 @@ mod tests {
     }
 
     fn judged(claim: &Value, volume: &Value, figures: &str) -> String {
-        let mut cluster = cluster_of([claim, volume], [], &[]);
+        let mut cluster = cluster_of([claim, volume, &node("n1"), &node("n2")], [], &[]);
         let now = parse_day("2026-06-01").expect("it is a day");
         cluster.apply(Change::Clock(now), &mut Dirty::default());
         let figures = Box::new(figures_of(figures));
@@ -444,7 +511,9 @@ mod tests {
             (own([10 * GI, 3 * GI, 0]), "not told by its driver"),
             (own([10 * GI, 10 * GI, 0]), "not told by its driver"),
             (own([10 * GI, 300 * GI, GI]), "not told by its driver"),
-            (own([10 * GI, 2 * GI, 6 * GI]), "75%"),
+            (own([10 * GI, 2 * GI, 7 * GI]), "78%"),
+            // What grew is not told yet.
+            (own([12 * GI, GI, 9 * GI]), "not told by its driver"),
             // The whole file system of a share, and one that has not grown yet.
             (own([12 * GI, GI, 11 * GI]), "shared 12"),
             (own([4 * GI, GI, 3 * GI]), "smaller than its volume"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::fullness::{Fullness, fullness};
 use crate::{
     cluster::Cx,
-    model::{Claim, counted},
+    model::{Claim, Time, counted},
     usage::UsageFigures,
 };
 
@@ -25,6 +25,9 @@ pub struct UsageSummary {
     pub unknown: BTreeMap<String, usize>,
     /// Claims in the figures that do not exist in what was read.
     pub unmatched: usize,
+    /// Measured or shared ones whose figures are older than an hour, or do not say when they were measured: no finding is
+    /// made of them.
+    pub not_judged: usize,
 }
 
 /// Most reasons that are told in a line.
@@ -37,15 +40,18 @@ impl UsageSummary {
         let mut summary = Self::default();
         for claim in claims {
             let judged = fullness(cx, claim);
-            summary.count(judged.as_ref().unwrap_or(&Fullness::UNSEEN));
+            summary.count(judged.as_ref().unwrap_or(&Fullness::UNSEEN), cx.clock());
         }
         summary.count_unmatched(cx, figures);
         Some(summary)
     }
 
     /// Counts a claim.
-    pub(crate) fn count(&mut self, fullness: &Fullness) {
+    pub(crate) fn count(&mut self, fullness: &Fullness, now: Option<Time>) {
         self.claims += 1;
+        if let Fullness::Measured(system) | Fullness::Shared(system) = fullness {
+            self.not_judged += usize::from(!system.is_fresh(now));
+        }
         match fullness {
             Fullness::Measured(_) => self.measured += 1,
             Fullness::Shared(_) => self.shared += 1,
@@ -64,9 +70,26 @@ impl UsageSummary {
         self.measured += other.measured;
         self.shared += other.shared;
         self.unmatched += other.unmatched;
+        self.not_judged += other.not_judged;
         for (why, count) in &other.unknown {
             *self.unknown.entry(why.clone()).or_default() += count;
         }
+    }
+
+    /// Whether every claim was judged.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.measured + self.shared == self.claims && self.not_judged == 0
+    }
+
+    /// Returns why no claim at all was judged, if that is so.
+    pub(crate) fn unjudged(&self) -> Option<&'static str> {
+        let known = self.measured + self.shared;
+        if self.is_of_another() {
+            return Some("no claim that was read is in the figures: are they of another cluster?");
+        }
+        (known > 0 && self.not_judged == known).then_some(
+            "no figures are of the last hour, or they do not say when they were measured",
+        )
     }
 
     /// Returns the numbers in a line.
@@ -87,6 +110,9 @@ impl UsageSummary {
                 told.push(format!("{rest} for other reasons"));
             }
             parts.push(format!("{unknown} unknown ({})", told.join(", ")));
+        }
+        if self.not_judged > 0 {
+            parts.push(format!("{} too old to be judged, or of an unknown time", self.not_judged));
         }
         let claims = counted(self.claims, "claim");
         match self.unmatched {

@@ -306,14 +306,14 @@ impl TryFrom<SavedDocument<Vec<SavedFinding>>> for SavedReport {
     fn try_from(document: SavedDocument<Vec<SavedFinding>>) -> Result<Self, SavedReportError> {
         let SavedDocument { metadata, summary, findings, gaps } = document;
         let scope = metadata.scope.clone().ok_or(SavedReportError::NoScope)?;
-        let has_disks = summary.inventory.is_some();
+        let contents = summary.comparable();
         let mut hidden: HashMap<String, usize> = summary.by_id.into_iter().collect();
         for finding in &findings {
             if let Some(count) = hidden.get_mut(&finding.id) {
                 *count = count.saturating_sub(1);
             }
         }
-        let (places, clusters) = (places(&findings), ReportClusters::of(&metadata, has_disks));
+        let (places, clusters) = (places(&findings), ReportClusters::of(&metadata, contents));
         Ok(Self { metadata, clusters, alone: None, scope, findings, gaps, hidden, places })
     }
 }

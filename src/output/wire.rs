@@ -266,7 +266,22 @@ pub struct Summary {
     pub money: Option<Money>,
 }
 
+/// What of a report may be compared with what another one says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ComparableContents {
+    /// Whether it is about disks of providers.
+    pub disks: bool,
+    /// Whether every claim was judged by figures of how full it is; `None` where there were none.
+    pub usage: Option<bool>,
+}
+
 impl Summary {
+    /// Returns what of the report may be compared.
+    pub(super) fn comparable(&self) -> ComparableContents {
+        let usage = self.usage.as_ref().map(UsageSummary::is_whole);
+        ComparableContents { disks: self.inventory.is_some(), usage }
+    }
+
     /// Returns what the report about one cluster has.
     pub(super) fn contents(&self) -> ReportContents {
         let (inventory, usage) = (self.inventory.is_some(), self.usage.is_some());

@@ -7,7 +7,7 @@
 
 use super::{Remedy, checks, rebind::quantity};
 use crate::cluster::{Cx, Seen};
-use crate::drivers::Family;
+use crate::drivers::{Family, Relation};
 use crate::facts::{self, ExpansionProgress, retention};
 use crate::model::{
     Action, Bytes, Claim, ClaimPhase, ControllerState, Effect, Kind, Liveness, Loss,
@@ -26,6 +26,9 @@ pub(super) const MI: Bytes = 1 << 20;
 
 /// Growth that is offered where no other is asked for, in per cent.
 const USUAL: u32 = 20;
+
+/// How many times as large a size may be as what there is, before its unit may be a mistake.
+const SUSPICIOUS: Bytes = 10;
 
 /// Requests a larger size (P-EXPAND).
 pub static REMEDY: Remedy<Claim> = Remedy {
@@ -51,19 +54,41 @@ pub enum Growth {
 }
 
 impl Growth {
-    /// Returns the size, in whole units; `None` if it is larger than any quantity.
-    fn of(self, size: Bytes, unit: Bytes) -> Option<Bytes> {
-        let wanted = match self {
-            Self::To(wanted) => wanted,
-            Self::More(more) => size.checked_add(more)?,
+    /// Returns the size from which growth counts: the largest one of the request, of `status.capacity` and of the
+    /// capacity of the volume; `None` where one of the first two is missing.
+    pub fn base(claim: &Claim, volume: Option<&Volume>) -> Option<Bytes> {
+        let has = claim.requested?.max(claim.capacity?);
+        Some(has.max(volume.and_then(|it| it.capacity).unwrap_or_default()))
+    }
+
+    /// Returns the size before it is rounded; `None` if it is larger than any number.
+    fn exact(self, size: Bytes) -> Option<Bytes> {
+        match self {
+            Self::To(wanted) => Some(wanted),
+            Self::More(more) => size.checked_add(more),
             Self::Percent(percent) => {
                 let more = (u128::from(size) * u128::from(percent)).div_ceil(100);
-                size.checked_add(more.try_into().ok()?)?
+                size.checked_add(more.try_into().ok()?)
             }
-        };
-        let size = wanted.checked_next_multiple_of(unit)?;
+        }
+    }
+
+    /// Returns the size, in whole units; `None` if it is larger than any quantity.
+    fn of(self, size: Bytes, unit: Bytes) -> Option<Bytes> {
+        let size = self.exact(size)?.checked_next_multiple_of(unit)?;
         // Quantities are signed (apimachinery, `resource.Quantity`).
         i64::try_from(size).ok().map(|_| size)
+    }
+
+    /// Returns the notice that the size is rounded; per cent are rounded to whole mebibytes without one.
+    fn rounded(self, size: Bytes, unit: Bytes) -> Option<String> {
+        let exact = self.exact(size).filter(|it| !it.is_multiple_of(unit))?;
+        let wanted = match self {
+            Self::To(_) | Self::More(_) => quantity(exact),
+            Self::Percent(_) if unit <= MI => return None,
+            Self::Percent(_) => format_bytes(exact),
+        };
+        Some(format!("{wanted} is rounded up to whole {}", format_bytes(unit)))
     }
 }
 
@@ -72,12 +97,12 @@ impl Growth {
 /// # Errors
 /// When an object was not read on which the decision rests.
 pub fn propose(cx: &Cx, claim: &Claim, growth: Growth) -> Seen<Result<Proposal, Refusal>> {
-    // Before anything else: nothing lifts that.
-    if let (Growth::To(to), Some(request), Some(capacity)) =
-        (growth, claim.requested, claim.capacity)
-        && to <= request.max(capacity)
+    // Before anything else: nothing lifts that. A volume that was not read is an error after it.
+    let volume = volume_of(cx, claim).ok().and_then(Result::ok);
+    if let (Growth::To(to), Some(size)) = (growth, Growth::base(claim, volume))
+        && to <= size
     {
-        return Ok(Err(refused(not_larger(claim, to, request.max(capacity)))));
+        return Ok(Err(refused(not_larger(claim, volume, to, size))));
     }
     let mut able = match expandable(cx, claim)? {
         Ok(able) => able,
@@ -86,14 +111,15 @@ pub fn propose(cx: &Cx, claim: &Claim, growth: Growth) -> Seen<Result<Proposal, 
     let (request, size) = (able.request, able.size);
     let to = match growth.of(size, able.unit()) {
         Some(to) if to > size => to,
-        Some(to) => return Ok(Err(refused(not_larger(claim, to, size)))),
+        Some(to) => {
+            return Ok(Err(refused(not_larger(claim, Some(able.volume), to, size))));
+        }
         None => return Ok(Err(refused("the size is larger than any quantity".to_owned()))),
     };
-    if let Growth::To(wanted) = growth
-        && wanted != to
-    {
-        let unit = format_bytes(able.unit());
-        able.notices.push(format!("{} is rounded up to whole {unit}", quantity(wanted)));
+    able.notices.extend(growth.rounded(size, able.unit()));
+    if to > size.saturating_mul(SUSPICIOUS) {
+        let to = quantity(to);
+        able.notices.push(format!("{to} is more than ten times as large as now: check the unit"));
     }
     let volume = able.volume.object();
     Ok(Ok(Proposal {
@@ -122,9 +148,24 @@ fn refused(reason: String) -> Refusal {
     Refusal { reason, effect }
 }
 
-fn not_larger(claim: &Claim, to: Bytes, size: Bytes) -> String {
+/// Returns the reason for refusal that a size is not larger than what there is.
+///
+/// external-resizer (`expandAndRecover`) acts on a request above `status.capacity` even where the volume has as much:
+/// it asks the driver for a size that is not larger, and then may leave the file system to the kubelet.
+fn not_larger(claim: &Claim, volume: Option<&Volume>, to: Bytes, size: Bytes) -> String {
+    let claimed = claim.requested.max(claim.capacity);
+    let is_behind = claimed < Some(to) && volume.is_some_and(|it| it.capacity == Some(size));
+    let status = claim.capacity.map(quantity).filter(|_| is_behind);
+    let has_size =
+        claim.capacity == Some(size) || volume.is_some_and(|it| it.capacity == Some(size));
     let (to, size) = (quantity(to), quantity(size));
-    let has = match claim.capacity.is_some_and(|it| quantity(it) == size) {
+    if let Some(status) = status {
+        return format!(
+            "{to} is not larger: its volume has {size}, although status.capacity is {status}; with {to} the backend \
+             volume does not grow, at most the file system on it; request more than {size}"
+        );
+    }
+    let has = match has_size {
         true => format!("its volume has {size}"),
         false => format!("{size} is requested"),
     };
@@ -137,7 +178,7 @@ fn not_larger(claim: &Claim, to: Bytes, size: Bytes) -> String {
 struct Expandable<'a> {
     /// `spec.resources.requests.storage`.
     request: Bytes,
-    /// The larger one of the request and of what there is.
+    /// What there is, by [`Growth::base`].
     size: Bytes,
     volume: &'a Volume,
     family: &'static Family,
@@ -163,7 +204,7 @@ fn expandable<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Result<Expandable<'a>, Str
         return Ok(Err(format!("its phase is {phase}: only a Bound claim can be expanded")));
     }
     checks::all!(checks::not_ignored(&claim.metadata), class_allows(cx, claim)?);
-    let (Some(request), Some(capacity)) = (claim.requested, claim.capacity) else {
+    let (Some(request), Some(_)) = (claim.requested, claim.capacity) else {
         let what = "spec.resources.requests.storage or status.capacity.storage is missing";
         return Ok(Err(what.to_owned()));
     };
@@ -198,8 +239,9 @@ fn expandable<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Result<Expandable<'a>, Str
         notices.push(format!("no evidence shows {resizer}: until it runs, nothing grows"));
     }
     notices.extend(notices_about(cx, claim, volume));
+    notices.extend(sharing_notice(cx, volume));
     notices.extend(family.expansion.limit.map(str::to_owned));
-    let size = request.max(capacity);
+    let size = Growth::base(claim, Some(volume)).unwrap_or(request);
     Ok(Ok(Expandable { request, size, volume, family, resizer, notices, relies_on }))
 }
 
@@ -351,6 +393,29 @@ fn notices_about(cx: &Cx, claim: &Claim, volume: &Volume) -> Vec<String> {
         }
     }
     notices
+}
+
+/// Returns the notice that other volumes reference the same backend volume, or that this is unknown.
+fn sharing_notice(cx: &Cx, volume: &Volume) -> Option<String> {
+    let Ok(others) = cx.sharing(volume) else {
+        return Some(
+            "whether another PersistentVolume is the same backend volume is unknown: not all were read"
+                .to_owned(),
+        );
+    };
+    let mut same = others
+        .iter()
+        .filter(|(_, overlap)| overlap.is_certain() && overlap.relation == Relation::Equal);
+    let (first, _) = same.next()?;
+    let first = first.object();
+    Some(match same.count() {
+        0 => format!(
+            "{first} is the same backend volume: it grows too, and its own object does not say so"
+        ),
+        more => format!(
+            "{first} and {more} more are the same backend volume: they grow too, and their own objects do not say so"
+        ),
+    })
 }
 
 #[cfg(test)]

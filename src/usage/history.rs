@@ -1,5 +1,7 @@
 //! Development of a volume over time, in a few numbers.
 
+use std::cmp::Ordering;
+
 use super::rate;
 use crate::model::{Bytes, Time};
 
@@ -8,12 +10,25 @@ use crate::model::{Bytes, Time};
 pub(crate) struct UsageHistory {
     /// Time of the first sample, of several.
     pub(crate) since: Option<Time>,
+    /// Time of the last sample.
+    pub(crate) until: Option<Time>,
     /// What most was used.
     pub(crate) peak: Option<PeakUsage>,
+    /// Its size, and since when it has that.
+    pub(crate) size: Option<SteadySize>,
     /// Bytes a second by which the available ones became fewer, over the last week.
     pub(crate) of_week: Option<f64>,
     /// The same over the last day.
     pub(crate) of_day: Option<f64>,
+}
+
+/// The size of a file system, which it has had for some time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SteadySize {
+    /// Number of bytes.
+    pub(crate) bytes: Bytes,
+    /// Time of the first sample since which it is that.
+    pub(crate) since: Time,
 }
 
 /// The most that was used of a volume.
@@ -27,6 +42,8 @@ pub(crate) struct PeakUsage {
     pub(crate) until: Time,
     /// Number of days with a sample.
     pub(crate) days: usize,
+    /// Number of samples.
+    pub(crate) samples: usize,
 }
 
 /// A sample: seconds since 1970, and bytes.
@@ -55,13 +72,75 @@ impl UsageHistory {
             since,
             until,
             days: days(samples),
+            samples: samples.len(),
         });
     }
 
+    /// Takes the samples of its size, in the order of their times.
+    pub(super) fn take_size(&mut self, samples: &[TimedBytes]) {
+        let Some((_, bytes)) = samples.last() else { return };
+        let same = samples.iter().rev().take_while(|it| it.1 == *bytes).last();
+        let since = same.and_then(|it| super::seconds(it.0));
+        self.size = since.map(|since| SteadySize { bytes: *bytes, since });
+    }
+
     fn take_span(&mut self, samples: &[TimedBytes]) {
-        if let [first, _, ..] = samples {
-            let since = super::seconds(first.0);
+        if let [first, .., last] = samples {
+            let [since, until] = [first, last].map(|it| super::seconds(it.0));
             self.since = self.since.into_iter().chain(since).min();
+            self.until = self.until.max(until);
+        }
+    }
+
+    /// Adds what another series tells of the same volume: from another node, or scraped by another Prometheus.
+    pub(crate) fn join(&mut self, other: &Self) {
+        let slower = |one: Option<f64>, other: Option<f64>| Some(one?.min(other?));
+        match self.until.cmp(&other.until) {
+            Ordering::Less => {
+                (self.of_week, self.of_day) = (other.of_week, other.of_day);
+            }
+            Ordering::Equal if other.until.is_some() => {
+                self.of_week = slower(self.of_week, other.of_week);
+                self.of_day = slower(self.of_day, other.of_day);
+            }
+            Ordering::Equal | Ordering::Greater => {}
+        }
+        let is_later = other.until > self.until;
+        self.size = match (self.size.take(), &other.size) {
+            (Some(one), Some(other)) if one.bytes == other.bytes => {
+                Some(SteadySize { since: one.since.min(other.since), ..one })
+            }
+            (Some(one), Some(_)) if !is_later => Some(one),
+            (one, other) => other.clone().or(one),
+        };
+        self.since = self.since.into_iter().chain(other.since).min();
+        self.until = self.until.max(other.until);
+        self.peak = match (self.peak.take(), &other.peak) {
+            (Some(one), Some(other)) => Some(PeakUsage {
+                used: one.used.max(other.used),
+                since: one.since.min(other.since),
+                until: one.until.max(other.until),
+                days: one.days.max(other.days),
+                samples: one.samples.max(other.samples),
+            }),
+            (one, other) => one.or_else(|| other.clone()),
+        };
+    }
+
+    /// Adds what a series of another measure tells.
+    pub(super) fn join_measure(&mut self, other: &Self) {
+        self.since = self.since.into_iter().chain(other.since).min();
+        self.until = self.until.max(other.until);
+        self.peak = self.peak.take().or_else(|| other.peak.clone());
+        self.size = self.size.take().or_else(|| other.size.clone());
+        self.of_week = self.of_week.or(other.of_week);
+        self.of_day = self.of_day.or(other.of_day);
+    }
+
+    /// Forgets the rates unless they are those until this time: those of an hour before it at least.
+    pub(crate) fn end_at(&mut self, at: Time) {
+        if self.until.is_none_or(|it| at - it > chrono::Duration::hours(1)) {
+            (self.of_week, self.of_day) = (None, None);
         }
     }
 
@@ -80,12 +159,21 @@ fn days(samples: &[TimedBytes]) -> usize {
     days.len()
 }
 
-/// Returns the bytes a second by which the last span made less available; `None` where the samples do not cover it.
+/// Returns the bytes a second by which the last span made less available; `None` where the samples do not cover it, or it
+/// was emptied again within it.
 fn shrinking(samples: &[TimedBytes], span: f64) -> Option<f64> {
     let last = samples.last()?;
     let first = samples.iter().find(|it| it.0 >= last.0 - span)?;
     let covered = last.0 - first.0;
-    (covered >= COVERED * span).then(|| (rate(first.1) - rate(last.1)) / covered)
+    let within = samples.iter().skip_while(|it| it.0 < last.0 - span);
+    let (mut fell, mut rose): (u128, u128) = (0, 0);
+    for (one, next) in within.clone().zip(within.skip(1)) {
+        fell += u128::from(one.1.saturating_sub(next.1));
+        rose += u128::from(next.1.saturating_sub(one.1));
+    }
+    // What is emptied again and again does not fill, whatever the first and the last sample show.
+    let empties = rose * 2 > fell;
+    (covered >= COVERED * span && !empties).then(|| (rate(first.1) - rate(last.1)) / covered)
 }
 
 #[cfg(test)]

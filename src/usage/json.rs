@@ -8,7 +8,9 @@ use serde::{
 };
 use serde_json::Error;
 
-use super::{UsageFile, VolumeFigures, VolumeMeasure, history::TimedBytes, measured, seconds};
+use super::{
+    UsageFile, UsageHistory, VolumeFigures, VolumeMeasure, history::TimedBytes, measured, seconds,
+};
 use crate::model::{ClaimKey, Text, Time, escape_control, first_of, parse_time, shorten};
 
 /// Labels of a series.
@@ -59,9 +61,7 @@ impl FoundFigures {
         &mut self,
         labels: &SeriesLabels,
     ) -> Result<Option<&mut VolumeFigures>, String> {
-        for (label, value) in labels {
-            self.file.figures.clusters.take(label, value)?;
-        }
+        self.file.figures.clusters.take_all(labels)?;
         // A scrape that does not honour labels calls those of the metric so.
         let label = |name: &str| {
             let exported = labels.get(&format!("exported_{name}"));
@@ -90,16 +90,21 @@ impl FoundFigures {
         samples.sort_by(|a, b| a.0.total_cmp(&b.0));
         let Some((last, value)) = samples.last() else { return Ok(()) };
         let at = seconds(*last).ok_or_else(|| format!("{last} is no time"))?;
-        if !figures.take(measure, *value, Some(at)) {
-            return Ok(());
-        }
+        figures.take(measure, *value, Some(at));
+        figures.is_evaluated = true;
         let known: Vec<TimedBytes> =
             samples.iter().filter_map(|(time, value)| Some((*time, (*value)?))).collect();
-        match measure {
-            VolumeMeasure::Available => figures.history.take_available(&known),
-            VolumeMeasure::Used => figures.history.take_used(&known),
-            VolumeMeasure::Capacity | VolumeMeasure::Inodes | VolumeMeasure::InodesUsed => {}
+        if known.len() < 2 {
+            return Ok(());
         }
+        let mut history = UsageHistory::default();
+        match measure {
+            VolumeMeasure::Available => history.take_available(&known),
+            VolumeMeasure::Used => history.take_used(&known),
+            VolumeMeasure::Capacity => history.take_size(&known),
+            VolumeMeasure::Inodes | VolumeMeasure::InodesUsed => {}
+        }
+        figures.add_history(measure, history);
         Ok(())
     }
 

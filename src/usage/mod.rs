@@ -27,8 +27,11 @@ pub(crate) struct VolumeFigures {
     measured: [Option<MeasuredValue>; 5],
     /// Whether two series tell different values of one moment.
     pub(crate) contradicts: bool,
-    /// Development of the bytes, where the source has one.
-    pub(crate) history: UsageHistory,
+    /// Whether the time is that of a query, and the measurement may be up to five minutes older
+    /// (`--query.lookback-delta` of Prometheus).
+    pub(crate) is_evaluated: bool,
+    /// Development of what is available, what is used and of the size, where the source has one.
+    histories: Option<Box<[Option<UsageHistory>; 3]>>,
 }
 
 /// A measured value, and the time of the measurement; `None` for what is not told.
@@ -56,19 +59,40 @@ impl VolumeFigures {
         self.measured[measure as usize]?.at
     }
 
-    /// Takes a value, unless a later one is known; returns whether it is taken. What is not known is later, too.
-    fn take(&mut self, measure: VolumeMeasure, value: Option<u64>, at: Option<Time>) -> bool {
+    /// Returns the development.
+    pub(crate) fn history(&self) -> UsageHistory {
+        let mut all = UsageHistory::default();
+        for it in self.histories.iter().flat_map(|it| it.iter()).flatten() {
+            all.join_measure(it);
+        }
+        all
+    }
+
+    /// Adds the development of a series.
+    fn add_history(&mut self, measure: VolumeMeasure, history: UsageHistory) {
+        let place = match measure {
+            VolumeMeasure::Available => 0,
+            VolumeMeasure::Used => 1,
+            VolumeMeasure::Capacity => 2,
+            VolumeMeasure::Inodes | VolumeMeasure::InodesUsed => return,
+        };
+        match &mut self.histories.get_or_insert_default()[place] {
+            Some(known) => known.join(&history),
+            none => *none = Some(history),
+        }
+    }
+
+    /// Takes a value, unless a later one is known. What is not known is later, too.
+    fn take(&mut self, measure: VolumeMeasure, value: Option<u64>, at: Option<Time>) {
         let known = &mut self.measured[measure as usize];
         // Two that scrape the same tell nearly the same twice.
         if let Some((one, other)) = known.and_then(|it| it.value.filter(|_| it.at == at).zip(value))
         {
             self.contradicts |= differ(one, other, one.max(other));
         }
-        let is_later = known.is_none_or(|it| it.at <= at);
-        if is_later {
+        if known.is_none_or(|it| it.at <= at) {
             *known = Some(MeasuredValue { value, at });
         }
-        is_later
     }
 }
 
@@ -76,8 +100,9 @@ impl VolumeFigures {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageFigures {
     claims: HashMap<ClaimKey, Vec<VolumeFigures>>,
-    /// The claim that reports a size with this much available; `None` where several do, as those of one file system.
-    alike: HashMap<[Bytes; 2], Option<ClaimKey>>,
+    /// The claim that reports a size with this much available, on any node and on each; `None` where several do, as those
+    /// of one file system.
+    alike: HashMap<([Bytes; 2], Option<Text>), Option<ClaimKey>>,
     /// The value of each label that tells of clusters.
     clusters: ClusterLabels,
     /// Why kubelets that were asked themselves did not answer, by node.
@@ -112,9 +137,11 @@ impl UsageFigures {
         self.claims.get(claim).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether several claims report a file system of this size with this much available.
-    pub(crate) fn are_alike(&self, capacity: Bytes, available: Bytes) -> bool {
-        self.alike.get(&[capacity, available]).is_some_and(Option::is_none)
+    /// Whether several claims report a file system of this size with this much available, on this node or on any. Full ones
+    /// are all alike.
+    pub(crate) fn are_alike(&self, [capacity, available]: [Bytes; 2], node: Option<&Text>) -> bool {
+        let known = self.alike.get(&([capacity, available], node.cloned()));
+        available > 0 && known.is_some_and(Option::is_none)
     }
 
     /// Returns the claims that have figures.
@@ -127,16 +154,30 @@ impl UsageFigures {
     /// # Errors
     /// When it is about another cluster than the files before it; nothing is added then.
     pub(crate) fn add(&mut self, file: UsageFile) -> Result<(), UsageError> {
-        for (label, value) in &file.figures.clusters.0 {
-            let taken = self.clusters.take(label, value);
-            taken.map_err(|why| UsageError::Foreign { name: file.name.clone(), why })?;
+        if let Some(why) = self.conflict(&file.figures) {
+            return Err(UsageError::Foreign { name: file.name, why });
         }
         self.join(file.figures);
         Ok(())
     }
 
+    /// Returns why other figures are not of the same cluster, if their labels tell that.
+    pub(crate) fn conflict(&self, other: &Self) -> Option<String> {
+        let mut labels = self.clusters.clone();
+        let mut others = other.clusters.values.iter();
+        others.find_map(|(label, value)| labels.take(label, value).err())
+    }
+
+    /// Returns a label that calls the cluster of both the same.
+    pub(crate) fn same_cluster(&self, other: &Self) -> Option<String> {
+        let mut own = self.clusters.values.iter();
+        let same = own.find(|(label, value)| other.clusters.values.get(*label) == Some(value))?;
+        Some(format!("{}=\"{}\"", same.0, escape_control(same.1)))
+    }
+
     /// Adds figures of the same cluster.
     pub(crate) fn join(&mut self, other: Self) {
+        self.clusters.values.extend(other.clusters.values);
         for (claim, of_claim) in other.claims {
             self.take(claim, of_claim);
         }
@@ -147,9 +188,10 @@ impl UsageFigures {
         for it in &of_claim {
             let bytes = [VolumeMeasure::Capacity, VolumeMeasure::Available].map(|of| it.get(of));
             if let [Some(capacity), Some(available)] = bytes {
-                let first =
-                    self.alike.entry([capacity, available]).or_insert_with(|| Some(claim.clone()));
-                first.take_if(|it| *it != claim);
+                for node in std::iter::once(None).chain(it.node.clone().map(Some)) {
+                    let first = self.alike.entry(([capacity, available], node));
+                    first.or_insert_with(|| Some(claim.clone())).take_if(|it| *it != claim);
+                }
             }
         }
         self.claims.entry(claim).or_default().extend(of_claim);
@@ -177,9 +219,31 @@ impl UsageFigures {
 
 /// The value of each label that tells of clusters, which is one for all that is read together.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct ClusterLabels(BTreeMap<String, String>);
+struct ClusterLabels {
+    values: BTreeMap<String, String>,
+    /// Whether a series has none of them.
+    is_any_without: bool,
+}
 
 impl ClusterLabels {
+    /// Takes the labels of a series.
+    ///
+    /// # Errors
+    /// When one has another value already, or only some series tell of a cluster.
+    fn take_all(&mut self, labels: &BTreeMap<String, String>) -> Result<(), String> {
+        for (label, value) in labels {
+            self.take(label, value)?;
+        }
+        self.is_any_without |= !labels.keys().any(|it| Self::tells_of_clusters(it));
+        match self.values.iter().next().filter(|_| self.is_any_without) {
+            None => Ok(()),
+            Some((label, value)) => Err(format!(
+                "it is about several clusters: some series have label {label} (\"{}\"), and some have none; query one of them",
+                escape_control(&shorten(value, 60))
+            )),
+        }
+    }
+
     /// Takes the value of a label.
     ///
     /// # Errors
@@ -188,7 +252,7 @@ impl ClusterLabels {
         if !Self::tells_of_clusters(label) {
             return Ok(());
         }
-        let first = self.0.entry(label.to_owned()).or_insert_with(|| value.to_owned());
+        let first = self.values.entry(label.to_owned()).or_insert_with(|| value.to_owned());
         if first == value {
             return Ok(());
         }

@@ -1,10 +1,12 @@
 //! Figures as a dump keeps them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    MeasuredValue, UsageFigures, VolumeFigures, VolumeMeasure,
-    history::{PeakUsage, UsageHistory},
+    ClusterLabels, MeasuredValue, UsageFigures, VolumeFigures, VolumeMeasure,
+    history::{PeakUsage, SteadySize, UsageHistory},
 };
 use crate::model::{Bytes, ClaimKey, Interner, Text, Time, format_time, parse_time};
 
@@ -20,8 +22,13 @@ pub(crate) struct SavedFigures {
     measured: [Option<SavedValue>; 5],
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     contradicts: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    evaluated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history: Option<SavedHistory>,
+    /// The labels that tell of the cluster.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    cluster_labels: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -38,7 +45,11 @@ struct SavedHistory {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     peak: Option<SavedPeak>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    size: Option<SavedSize>,
     /// Bytes a second that the available ones became fewer by, over the last week.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     of_week: Option<f64>,
@@ -47,11 +58,18 @@ struct SavedHistory {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedSize {
+    bytes: Bytes,
+    since: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct SavedPeak {
     used: Bytes,
     since: String,
     until: String,
     days: usize,
+    samples: usize,
 }
 
 /// A node whose kubelet did not answer.
@@ -66,28 +84,34 @@ impl SavedFigures {
     pub(crate) fn of(figures: &UsageFigures) -> impl Iterator<Item = Self> {
         let mut claims: Vec<_> = figures.claims.iter().collect();
         claims.sort_by_key(|it| it.0);
-        claims.into_iter().flat_map(|(claim, all)| all.iter().map(|it| Self::new(claim, it)))
+        claims
+            .into_iter()
+            .flat_map(|(claim, all)| all.iter().map(|it| Self::new(claim, it, &figures.clusters)))
     }
 
-    fn new(claim: &ClaimKey, figures: &VolumeFigures) -> Self {
+    fn new(claim: &ClaimKey, figures: &VolumeFigures, labels: &ClusterLabels) -> Self {
         let value =
             |it: MeasuredValue| SavedValue { value: it.value, at: it.at.as_ref().map(format_time) };
-        let UsageHistory { since, peak, of_week, of_day } = &figures.history;
-        let peak = peak.as_ref().map(|it| SavedPeak {
+        let UsageHistory { since, until, peak, size, of_week, of_day } = figures.history();
+        let size = size.map(|it| SavedSize { bytes: it.bytes, since: format_time(&it.since) });
+        let peak = peak.map(|it| SavedPeak {
             used: it.used,
             since: format_time(&it.since),
             until: format_time(&it.until),
             days: it.days,
+            samples: it.samples,
         });
-        let since = since.as_ref().map(format_time);
-        let (of_week, of_day) = (*of_week, *of_day);
+        let [since, until] = [since, until].map(|it| it.as_ref().map(format_time));
+        let history = SavedHistory { since, until, peak, size, of_week, of_day };
         Self {
             namespace: claim.namespace.to_string(),
             claim: claim.name.to_string(),
             node: figures.node.as_ref().map(ToString::to_string),
             measured: figures.measured.map(|it| it.map(value)),
             contradicts: figures.contradicts,
-            history: since.is_some().then_some(SavedHistory { since, peak, of_week, of_day }),
+            evaluated: figures.is_evaluated,
+            history: history.since.is_some().then_some(history),
+            cluster_labels: labels.values.clone(),
         }
     }
 
@@ -100,6 +124,7 @@ impl SavedFigures {
         let mut figures = VolumeFigures {
             node: self.node.map(|it| interner.text(&it)),
             contradicts: self.contradicts,
+            is_evaluated: self.evaluated,
             ..VolumeFigures::default()
         };
         for (measure, saved) in VolumeMeasure::ALL.into_iter().zip(self.measured) {
@@ -107,12 +132,20 @@ impl SavedFigures {
             let at = at.as_deref().map(time).transpose()?;
             figures.measured[measure as usize] = Some(MeasuredValue { value, at });
         }
-        if let Some(SavedHistory { since, peak, of_week, of_day }) = self.history {
+        if let Some(SavedHistory { since, until, peak, size, of_week, of_day }) = self.history {
             let since = since.as_deref().map(time).transpose()?;
+            let until = until.as_deref().map(time).transpose()?;
             let peak = peak.map(SavedPeak::into_peak).transpose()?;
-            figures.history = UsageHistory { since, peak, of_week, of_day };
+            let steady = |it: SavedSize| {
+                Ok::<_, String>(SteadySize { bytes: it.bytes, since: time(&it.since)? })
+            };
+            let size = size.map(steady).transpose()?;
+            figures.histories.get_or_insert_default()[0] =
+                Some(UsageHistory { since, until, peak, size, of_week, of_day });
         }
-        Ok(UsageFigures::of_claim(claim, figures))
+        let mut all = UsageFigures::of_claim(claim, figures);
+        all.clusters.values = self.cluster_labels;
+        Ok(all)
     }
 }
 
@@ -123,6 +156,7 @@ impl SavedPeak {
             since: time(&self.since)?,
             until: time(&self.until)?,
             days: self.days,
+            samples: self.samples,
         })
     }
 }

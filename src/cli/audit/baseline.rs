@@ -24,7 +24,10 @@ use crate::{
         lines::readable,
         list,
         table::{TableStyle, TextTable, short_name},
-        wire::{BaselineComparison, ClusterIdentity, Finding, Gap, ReportMetadata, ReportScope},
+        wire::{
+            BaselineComparison, ClusterIdentity, ComparableContents, Finding, Gap, ReportMetadata,
+            ReportScope,
+        },
     },
 };
 
@@ -207,11 +210,11 @@ impl<'a> Compared<'a> {
     pub(super) fn build(
         earlier: &'a SavedReport,
         (metadata, scope, gaps): (&ReportMetadata, &ReportScope, &'a [Gap]),
-        has_disks: bool,
+        contents: ComparableContents,
         findings: impl Iterator<Item = Finding>,
     ) -> Self {
         let mut new = BTreeMap::new();
-        let (clusters, scope) = (ReportClusters::of(metadata, has_disks), scope.clone());
+        let (clusters, scope) = (ReportClusters::of(metadata, contents), scope.clone());
         let count = |finding: &Finding, state: BaselineState| {
             let severity = Severity::parse(&finding.severity);
             if let Some(severity) = severity.filter(|_| state == BaselineState::New) {

@@ -7,14 +7,14 @@ use std::{
 
 use super::{
     packed::{PackedFindings, Rank, in_order},
-    reported::{Reported, checks},
+    reported::{Reported, checks, unjudged},
 };
 use crate::{
     cli::{
         Failure,
         args::ConnectionArgs,
         clusters::{ClusterInput, DistinctArgs, Identified, pass_one, tell_gaps},
-        collect::{Collected, UsageSources, collect_measured, kinds, notes},
+        collect::{Collected, UsageSources, collect_measured, kinds, notes, unmeasured},
         parallel::{on_all_cores, read_each},
         terminal,
     },
@@ -72,8 +72,13 @@ impl<T> JudgedCluster<T> {
     ) -> Result<Self, Failure> {
         let mut settings = settings.clone();
         let (from, source) = input.source(connection, *namespace)?;
-        let usage = usage.get(input.name()).cloned();
-        let mut collected = collect_measured(from, &settings, None, usage).await?;
+        let of_cluster = usage.get(input.name()).cloned();
+        let mut collected = collect_measured(from, &settings, None, of_cluster).await?;
+        if !usage.is_empty() && collected.intake.cluster.figures().is_none() {
+            collected
+                .unmeasured
+                .push(unmeasured("no figures of this cluster were given".to_owned()));
+        }
         let taken = take(&mut collected, &mut settings, source).await?;
         let cluster = &collected.intake.cluster;
         let name = Some(input.name());
@@ -100,7 +105,14 @@ impl<T> JudgedCluster<T> {
             gap.ids.extend(limited_between(unread).map(str::to_owned));
             gap
         };
-        let unmeasured = collected.unmeasured().into_iter().map(|mut it| {
+        let totals = collected.assessor.totals(cluster, settings);
+        let mut unmeasured = collected.unmeasured();
+        unmeasured.extend(unjudged(totals.usage.as_ref()));
+        let mut limited = limited(collected);
+        if !unmeasured.is_empty() {
+            limited.extend(USAGE.iter().map(|it| it.id));
+        }
+        let unmeasured = unmeasured.into_iter().map(|mut it| {
             it.cluster = Some(name.to_string());
             it
         });
@@ -112,11 +124,11 @@ impl<T> JudgedCluster<T> {
             name: Text::clone(name),
             taken: None,
             metadata: publish::metadata(cluster, settings, origin),
-            totals: collected.assessor.totals(cluster, settings),
+            totals,
             exempted,
             findings: PackedFindings::new(findings.map(|it| named(collected.public(it)))),
             gaps: gaps.map(gap).chain(unmeasured).collect(),
-            limited: limited(collected),
+            limited,
             unread: collected.blind.iter().map(|it| it.gap.kind).collect(),
             clock: cluster.clock(),
             notes: notes(collected),
@@ -229,9 +241,7 @@ impl<T> JudgedCluster<T> {
 /// The checks that what was not seen of a cluster limits.
 fn limited(collected: &Collected) -> BTreeSet<RuleId> {
     let blind = collected.blind.iter();
-    let unmeasured = USAGE.iter().map(|it| it.id).filter(|_| !collected.unmeasured().is_empty());
-    let limited = blind.flat_map(|it| it.rules.iter().copied().chain(limited_between(it)));
-    limited.chain(unmeasured).collect()
+    blind.flat_map(|it| it.rules.iter().copied().chain(limited_between(it))).collect()
 }
 
 /// What a command takes from a cluster that was read, before it is judged for the last time.

@@ -10,9 +10,10 @@ use super::{
 use crate::{
     cli::{
         clusters::tell_gaps,
-        collect::{Collected, tell, tell_unread},
+        collect::{Collected, tell, tell_unread, unmeasured},
         terminal,
     },
+    facts::UsageSummary,
     model::{RuleId, Settings, escape_control},
     output::{
         inventory::InventorySummary,
@@ -21,7 +22,7 @@ use crate::{
         repeated::RepeatedFlags,
         report::wrap,
         summary::Checks,
-        wire::{Finding, ReportMetadata, ReportScope, ReportTail, Source},
+        wire::{ComparableContents, Finding, Gap, ReportMetadata, ReportScope, ReportTail, Source},
     },
     rules::{INVENTORY, ReportContents, Rule, Totals, USAGE, Waste, of_report},
     watch::report::{MeasuredCluster, report_metrics},
@@ -50,12 +51,15 @@ impl<'a> Reported<'a> {
     pub(super) fn of(collected: &'a Collected, settings: &'a Settings, source: Source) -> Self {
         let (cluster, assessor) = (&collected.intake.cluster, &collected.assessor);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
+        let totals = assessor.totals(cluster, settings);
+        let mut gaps = collected.gaps();
+        gaps.extend(unjudged(totals.usage.as_ref()));
         Self {
-            totals: assessor.totals(cluster, settings),
             scope: publish::scope(&settings.scope, &assessor.exempted(cluster, settings)),
-            tail: ReportTail { gaps: collected.gaps() },
+            checks: checks_of(collected, settings, gaps.len()),
+            tail: ReportTail { gaps },
+            totals,
             metadata: publish::metadata(cluster, settings, ReportOrigin { source, journal }),
-            checks: checks_of(collected, settings),
             findings: Box::new(move || {
                 let found = assessor.findings(cluster, settings);
                 Box::new(found.map(|it| collected.public(it)))
@@ -68,10 +72,20 @@ impl<'a> Reported<'a> {
         }
     }
 
+    /// What of the report may be compared with another one's.
+    pub(super) fn comparable(&self) -> ComparableContents {
+        ComparableContents {
+            disks: self.inventory.is_some(),
+            usage: self.totals.usage.as_ref().map(UsageSummary::is_whole),
+        }
+    }
+
     /// Tells of how many claims it is known how full they are.
     pub(super) fn measured(mut self) -> Self {
         let Some(usage) = &self.totals.usage else { return self };
-        let (lines, tell) = (wrap(&usage.told(), WIDTH), self.tell);
+        let why = usage.unjudged().map(|it| format!("note: {it}"));
+        let lines = wrap(&usage.told(), WIDTH).into_iter().chain(why).collect::<Vec<_>>();
+        let tell = self.tell;
         self.tell = Box::new(move || {
             tell();
             for line in &lines {
@@ -145,6 +159,11 @@ impl<'a> Reported<'a> {
     }
 }
 
+/// Returns the gap of a report that has figures, and judged no claim by them.
+pub(super) fn unjudged(usage: Option<&UsageSummary>) -> Option<Gap> {
+    usage?.unjudged().map(|it| unmeasured(it.to_owned()))
+}
+
 /// Returns the figures of a report as metrics.
 fn metrics(collected: &Collected, totals: Totals) -> String {
     let gaps = collected.blind.iter().map(|it| it.gap.kind).collect();
@@ -153,15 +172,15 @@ fn metrics(collected: &Collected, totals: Totals) -> String {
 }
 
 /// The checks that were made in one cluster.
-pub(super) fn checks_of(collected: &Collected, settings: &Settings) -> Checks {
+pub(super) fn checks_of(collected: &Collected, settings: &Settings, gaps: usize) -> Checks {
     let mut limited: BTreeSet<RuleId> =
         collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
-    if !collected.unmeasured().is_empty() {
+    if gaps > collected.blind.len() {
         limited.extend(USAGE.iter().map(|it| it.id));
     }
     let usage = collected.intake.cluster.figures().is_some();
     let rules = of_report(ReportContents { usage, ..ReportContents::default() });
-    checks(rules, &limited, collected.gaps().is_empty(), settings)
+    checks(rules, &limited, gaps == 0, settings)
 }
 
 /// How many checks were made, of all: these were limited.

@@ -62,6 +62,12 @@ impl UsageSources {
                 }
             }
         }
+        let known = collected.intake.cluster.figures();
+        if let Some(why) = known.and_then(|it| it.conflict(&self.figures)) {
+            return Err(Failure::error(anyhow::anyhow!(
+                "the figures are of another cluster than those in the dump: {why}"
+            )));
+        }
         collected.intake.figures(self.figures).map_err(dump_failure)?;
         collected.unmeasured = self.gaps;
         Ok(())

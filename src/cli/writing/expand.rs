@@ -7,10 +7,11 @@ use crate::{
     cli::{
         Exit, Failure, Interrupt,
         args::{ConnectionArgs, namespace, typed_objects},
-        audit::prices::{PriceArgs, Prices},
+        audit::prices::{PriceArgs, PricedBytes, Prices},
         collect::collect,
         terminal,
     },
+    cluster::Cx,
     model::{Action, Bytes, Kind, ObjectKey, Text, escape_control, format_bytes, parse_quantity},
     plan::{self, Plan},
     remedies::Growth,
@@ -50,18 +51,40 @@ fn size(text: &str) -> Result<Bytes, String> {
         .ok_or_else(|| "expected a quantity such as 20Gi".to_owned())
 }
 
-/// Parses a growth: per cent, or a size.
+/// Least size that `--by` adds: less is a forgotten unit.
+const LEAST: Bytes = 1 << 20;
+
+/// Largest growth in per cent.
+const MOST: u32 = 10_000;
+
+/// Parses a growth: per cent, or a size with its unit.
 fn more(text: &str) -> Result<Growth, String> {
     let Some(percent) = text.strip_suffix('%') else {
-        let more = size(text).map(Growth::More);
-        return more
-            .map_err(|_| "expected per cent, such as 20%, or a quantity such as 5Gi".to_owned());
+        let more = size(text)
+            .map_err(|_| "expected per cent, such as 20%, or a quantity such as 5Gi".to_owned())?;
+        // An exponent stands for the unit: 1e9 is meant as bytes.
+        if text.bytes().all(|it| it.is_ascii_digit() || b".+".contains(&it)) {
+            return Err(format!("{text} is a number of bytes; {}", with_unit(text)));
+        }
+        if more < LEAST {
+            let least = format_bytes(LEAST);
+            return Err(format!("{text} is less than {least}; write a unit, such as 20% or 20Gi"));
+        }
+        return Ok(Growth::More(more));
     };
     match percent.parse() {
-        Ok(percent @ 1..=10_000) if text.starts_with(|it: char| it.is_ascii_digit()) => {
+        Ok(percent @ 1..=MOST) if text.starts_with(|it: char| it.is_ascii_digit()) => {
             Ok(Growth::Percent(percent))
         }
         _ => Err("expected 1% to 10000%, without a fraction".to_owned()),
+    }
+}
+
+/// Returns the advice to write a number with a unit.
+fn with_unit(number: &str) -> String {
+    match number.parse() {
+        Ok(1..=MOST) if !number.starts_with('+') => format!("write {number}% or {number}Gi"),
+        _ => "write a unit, such as 20% or 20Gi".to_owned(),
     }
 }
 
@@ -84,25 +107,37 @@ impl ExpandArgs {
         let namespace = namespace.unwrap_or("default").to_owned();
         let key = |(kind, name): &(Kind, String)| ObjectKey::named(*kind, &namespace, name);
         let keys: Vec<_> = named.iter().map(key).collect();
-        let plan = collected.make(&settings, |cx| plan::expand(cx, &keys, growth)).await?;
-        tell_cost(&plan, prices.as_ref());
+        let make = |cx: &Cx| {
+            let plan = plan::expand(cx, &keys, growth);
+            let growing = growing(cx, &plan);
+            (plan, growing)
+        };
+        let (plan, growing) = collected.make(&settings, make).await?;
+        tell_cost(growing, prices.as_ref());
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 }
 
-/// Tells what the planned growth costs a month, by the user's prices.
-fn tell_cost(plan: &Plan, prices: Option<&Prices>) {
-    let Some(prices) = prices else { return };
+/// Returns how much larger the planned sizes are than what there is.
+fn growing(cx: &Cx, plan: &Plan) -> Vec<PricedBytes> {
     let growing = plan.changes.iter().filter_map(|change| {
-        let volume = change.about.volume.as_ref()?;
-        let to = change.proposal.steps.iter().find_map(|it| match it {
-            Action::RequestStorage { to, .. } => Some(*to),
+        let columns = change.about.volume.as_ref()?;
+        let (claim, to) = change.proposal.steps.iter().find_map(|it| match it {
+            Action::RequestStorage { claim, to, .. } => Some((claim.key.as_claim()?, *to)),
             _ => None,
         })?;
-        let more = to.saturating_sub(volume.capacity?);
-        Some(([volume.class.clone(), volume.driver.clone()], more))
+        let claim = cx.claim(&claim).ok().flatten()?;
+        let volume = claim.volume_name.as_ref().and_then(|it| cx.volume(it).ok().flatten());
+        let more = to.saturating_sub(Growth::base(claim, volume)?);
+        Some(([columns.class.clone(), columns.driver.clone()], more))
     });
-    let money = prices.money(&[("more", growing.collect())]);
+    growing.collect()
+}
+
+/// Tells what the planned growth costs a month, by the user's prices.
+fn tell_cost(growing: Vec<PricedBytes>, prices: Option<&Prices>) {
+    let Some(prices) = prices else { return };
+    let money = prices.money(&[("more", growing)]);
     let currency = money.currency.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
     for row in &money.monthly {
         let unpriced = match row.unpriced_bytes {
@@ -133,9 +168,20 @@ mod tests {
             ("0", None),
             ("-1Gi", None),
             ("much", None),
+            ("1e9", Some(Growth::More(1_000_000_000))),
+            ("1Mi", Some(Growth::More(1 << 20))),
+            // The unit was forgotten, or another one is meant.
+            ("1023Ki", None),
+            ("1m", None),
+            ("20.5", None),
+            ("+20", None),
         ] {
             assert_eq!(more(text).ok(), growth, "{text}");
         }
+        let refused = |text: &str| more(text).expect_err("refused");
+        assert_eq!(refused("20"), "20 is a number of bytes; write 20% or 20Gi");
+        let large = "21474836480 is a number of bytes; write a unit, such as 20% or 20Gi";
+        assert_eq!(refused("21474836480"), large);
         assert_eq!(size("1k").ok(), Some(1000));
     }
 }

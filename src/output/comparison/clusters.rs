@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::output::wire::ReportMetadata;
+use crate::output::wire::{ComparableContents, ReportMetadata};
 
 /// Name of a cluster in a report about several; `None` in a report about one.
 pub type ClusterName = Option<String>;
@@ -101,15 +101,15 @@ pub struct ReportClusters {
     pub(super) names: BTreeSet<ClusterName>,
     /// Whether the report is about several, which it compares.
     pub(super) are_compared: bool,
-    /// Whether the report is about disks of providers, too.
-    pub(super) has_disks: bool,
+    /// What else it is about.
+    pub(super) contents: ComparableContents,
 }
 
 impl ReportClusters {
-    /// Returns the clusters of a report, by its own names, and whether it is about disks of providers.
-    pub fn of(metadata: &ReportMetadata, has_disks: bool) -> Self {
+    /// Returns the clusters of a report, by its own names, and what else it is about.
+    pub fn of(metadata: &ReportMetadata, contents: ComparableContents) -> Self {
         let names = listed(metadata).into_iter().map(|it| it.name.map(str::to_owned)).collect();
-        Self { names, are_compared: !metadata.clusters.is_empty(), has_disks }
+        Self { names, are_compared: !metadata.clusters.is_empty(), contents }
     }
 
     /// Whether the report is about a cluster.

@@ -46,7 +46,15 @@ impl<'a> ReportCoverage<'a> {
         if !self.clusters.has(cluster) {
             return Some(not_read(cluster.as_deref()));
         }
-        if !self.clusters.has_disks && rules::INVENTORY.iter().any(|it| it.id == *id) {
+        if rules::USAGE.iter().any(|it| it.id == *id) {
+            match self.clusters.contents.usage {
+                None => return Some("no figures of volumes were read".to_owned()),
+                // What is not measured any more is not cleared.
+                Some(false) => return Some("not every claim was measured".to_owned()),
+                Some(true) => {}
+            }
+        }
+        if !self.clusters.contents.disks && rules::INVENTORY.iter().any(|it| it.id == *id) {
             return Some("no disks of providers were compared".to_owned());
         }
         if !scope.asks_for(id) {

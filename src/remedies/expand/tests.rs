@@ -107,6 +107,77 @@ fn the_plain_case_needs_no_flag() {
 }
 
 #[test]
+fn the_plan_says_what_was_rounded() {
+    let rounded = |driver: &str, growth: Growth| {
+        let notices = plain(&objects(driver), growth).expect("proposed").notices;
+        notices.into_iter().find(|it| it.contains("is rounded up"))
+    };
+    let digitalocean = "dobs.csi.digitalocean.com";
+    for (driver, growth, told) in [
+        (DRIVER, Growth::More(GI + 1024), Some("11534337Ki is rounded up to whole 1Mi")),
+        (DRIVER, Growth::More(GI), None),
+        // Per cent are no exact size.
+        (DRIVER, Growth::Percent(1), None),
+        (digitalocean, Growth::Percent(5), Some("10.5Gi is rounded up to whole 1Gi")),
+        (digitalocean, Growth::More(MI), Some("10241Mi is rounded up to whole 1Gi")),
+        (digitalocean, Growth::Percent(20), None),
+    ] {
+        assert_eq!(rounded(driver, growth).as_deref(), told, "{driver} {growth:?}");
+    }
+}
+
+#[test]
+fn what_the_volume_has_counts() {
+    // Its driver has grown it, or it was created by hand: the claim does not say so.
+    let larger = with(1, "/spec/capacity/storage", json!("30Gi"));
+    for (to, reason) in [
+        (20, "its volume has 30Gi, although status.capacity is 10Gi"),
+        (30, "request more than 30Gi"),
+        (5, "its volume has 30Gi, and volumes cannot shrink"),
+    ] {
+        let refused = plain(&larger, Growth::To(to * GI)).expect_err("refused");
+        assert!(refused.contains(reason), "{refused}");
+    }
+    let proposal = plain(&larger, Growth::Percent(50)).expect("proposed");
+    assert_eq!(size(&proposal), (10 * GI, 45 * GI));
+    assert!(proposal.effect.what.contains("15Gi more than there is"), "{}", proposal.effect.what);
+    let smaller = with(1, "/spec/capacity/storage", json!("5Gi"));
+    assert_eq!(size(&plain(&smaller, Growth::More(GI)).expect("proposed")).1, 11 * GI);
+}
+
+#[test]
+fn a_size_that_may_be_a_mistake_is_told() {
+    let told = |to: Bytes| {
+        let notices = plain(&objects(DRIVER), Growth::To(to)).expect("proposed").notices;
+        notices.iter().any(|it| it.contains("more than ten times as large as now"))
+    };
+    assert!(told(7 << 60) && told(100 * GI + 1));
+    assert!(!told(100 * GI));
+}
+
+#[test]
+fn another_volume_of_the_same_backend_volume_is_told() {
+    let told = |names: &[&str], handle: &str| {
+        let mut objects = objects(DRIVER);
+        for name in names {
+            let mut copy = objects[1].clone();
+            copy["metadata"] = json!({"name": name, "uid": name});
+            copy["spec"]["csi"]["volumeHandle"] = json!(handle);
+            copy["spec"]["claimRef"] = Value::Null;
+            objects.push(copy);
+        }
+        plain(&objects, Growth::Percent(20)).expect("proposed").notices.join("\n")
+    };
+    let same = "vol-0aaaaaaaaaaaaaaa1";
+    let one = told(&["pv-copy"], same);
+    assert!(one.contains("pv/pv-copy is the same backend volume: it grows too"), "{one}");
+    let two = told(&["pv-copy", "pv-other"], same);
+    assert!(two.contains("pv/pv-copy and 1 more are the same backend volume"), "{two}");
+    let other = told(&["pv-copy"], "vol-0aaaaaaaaaaaaaaa2");
+    assert!(!other.contains("the same backend volume"), "{other}");
+}
+
+#[test]
 fn a_size_that_is_not_larger_is_refused() {
     for (growth, reason) in [
         (Growth::To(10 * GI), "10Gi is not larger: its volume has 10Gi"),

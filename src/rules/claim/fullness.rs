@@ -12,7 +12,7 @@ pub(super) static NEARLY_FULL: Rule = Rule {
     id: "pvc-nearly-full",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume],
+    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, Node],
     remedies: &[&remedies::EXPAND],
     title: "The volume of a claim is nearly full, or will be within four days",
     danger: "Writes fail when it is full, and databases stop. A kubelet that restarts the pod again and again then \
@@ -28,7 +28,7 @@ pub(super) static INODES_NEARLY_FULL: Rule = Rule {
     id: "pvc-inodes-nearly-full",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume],
+    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, Node],
     remedies: &[],
     title: "The file system of a claim has hardly any inodes left",
     danger: "No file can be created when there is none left, however much room there is.",
@@ -42,7 +42,7 @@ pub(super) static OVER_PROVISIONED: Rule = Rule {
     id: "pvc-over-provisioned",
     severity: Severity::Info,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume],
+    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, Node],
     remedies: &[],
     title: "Most of a volume that is billed by its size was not used for two weeks",
     danger: "What is not used is billed all the same. It may be room for what comes once a quarter.",
@@ -113,6 +113,11 @@ fn inodes_nearly_full(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some((used, all)) = system.inodes else { return Ok(None) };
     let left = all.saturating_sub(used);
     let Some(severity) = severity(cx, left, all, false) else { return Ok(None) };
+    // xfs and ZFS make inodes of free blocks: where there are none, that is the finding.
+    let blocks = system.used.saturating_add(system.available);
+    if self::severity(cx, system.available, blocks, false).is_some() {
+        return Ok(None);
+    }
     let what = if is_shared { "the file system that it shares has " } else { "" };
     let summary = format!("{what}{left} of {all} inodes left, {}", share(left, all));
     let severity = if is_shared { less(severity) } else { severity };
@@ -130,11 +135,12 @@ fn over_provisioned(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     };
     let peak = system.capacity.saturating_sub(unused);
     let summary = format!(
-        "{} of {} were not used for two weeks: at most {} ({}) were",
+        "{} of {} were not used for two weeks: at most {} ({}) were, by {} samples",
         format_bytes(unused),
         format_bytes(system.capacity),
         format_bytes(peak),
-        share(peak, system.capacity)
+        share(peak, system.capacity),
+        system.history.peak.as_ref().map_or(0, |it| it.samples)
     );
     let finding = shows(OVER_PROVISIONED.on_claim(claim, summary), cx, claim, &system)?;
     Ok(Some(finding.report_only(
