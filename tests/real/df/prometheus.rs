@@ -206,7 +206,8 @@ fn make_blocks(folder: &Path, claims: &[(&str, i64, Available)], labels: &[&str]
     let blocks = folder.join("data");
     succeeds(Command::new(program("promrules")).arg("blocks").arg(&samples).arg(blocks));
 
-    let mut objects = Vec::new();
+    let node = json!({"name": "node-1", "uid": "node-1"});
+    let mut objects = vec![json!({"apiVersion": "v1", "kind": "Node", "metadata": node})];
     for (name, ..) in claims {
         let meta =
             |it: &str| json!({"name": it, "uid": it, "creationTimestamp": "2026-01-01T00:00:00Z"});
