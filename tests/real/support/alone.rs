@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+use super::patience::say;
 use super::testbed::testbed;
 
 /// The address of the machine in the network of such a test; it is not loopback, to which API servers forward nothing.
@@ -36,7 +37,7 @@ pub(crate) fn alone(test: impl FnOnce()) {
     let (stdout, stderr) = (said(&output.stdout), said(&output.stderr));
     if output.status.code() == Some(CANNOT) {
         // A container or a user without these rights: the rest of the suite is of use there.
-        eprintln!("{name} was left out: {stderr}");
+        say(&format!("{name} was left out: {stderr}"));
         return;
     }
     let passed = output.status.success() && stdout.contains("test result: ok. 1 passed");
