@@ -12,7 +12,7 @@ use super::{
     named::{self, NamedObject},
     reading::DumpSourceArgs,
     terminal,
-    usage::UsageArgs,
+    usage::{PRINTED, UsageArgs},
 };
 use crate::{
     cluster::{Subject, Unseen},
@@ -123,8 +123,7 @@ impl DfArgs {
         let mut collected = collect_measured(from, &settings, None, usage).await?;
         if collected.intake.cluster.figures().is_none() {
             let told = "the dump does not say how full volumes are: pass --usage FILE";
-            let hint = "kubectl storage explain usage prints the commands whose answers are read";
-            return Err(Failure::usage(told).hint(Some(hint.to_owned())));
+            return Err(Failure::usage(told).hint(Some(PRINTED.to_owned())));
         }
         collected.expect_namespaces(self.namespaces.iter().map(String::as_str)).await?;
         let place = first.map(str::to_owned).or_else(|| collected.namespace.clone());

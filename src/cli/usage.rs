@@ -17,6 +17,9 @@ use crate::{
     usage,
 };
 
+/// How to get figures.
+pub(super) const PRINTED: &str =
+    "kubectl storage explain usage prints the commands whose answers are read";
 /// The word that stands for the kubelets of the cluster.
 const KUBELET: &str = "kubelet";
 
@@ -74,31 +77,32 @@ impl UsageArgs {
         dump: &DumpSourceArgs,
     ) -> Result<BTreeMap<Text, UsageSources>, Failure> {
         self.holds_stdin_once(dump.files())?;
-        let mut typed: BTreeMap<&Text, Vec<&str>> = BTreeMap::new();
+        let mut typed: Vec<Vec<&str>> = vec![Vec::new(); inputs.len()];
         for source in &self.usage {
             if source == KUBELET {
-                let live = inputs.iter().filter(|it| it.is_live());
-                live.for_each(|it| typed.entry(it.name()).or_default().push(KUBELET));
+                let of_inputs = typed.iter_mut().zip(inputs);
+                of_inputs.filter(|it| it.1.is_live()).for_each(|it| it.0.push(KUBELET));
                 continue;
             }
-            let of = |it: &&ClusterInput| {
-                let rest = source.strip_prefix(&**it.name());
-                rest.is_some_and(|it| it.starts_with('='))
+            // Names may begin with one another.
+            let of = |(number, input): (usize, &ClusterInput)| {
+                let file = source.strip_prefix(&**input.name())?.strip_prefix('=')?;
+                Some((number, file))
             };
-            let Some(input) = inputs.iter().filter(of).max_by_key(|it| it.name().len()) else {
+            let found = inputs.iter().enumerate().filter_map(of).min_by_key(|it| it.1.len());
+            let Some((number, file)) = found else {
                 let told = format!("--usage {}: of which cluster is it?", escape_control(source));
                 let names: Vec<_> = inputs.iter().map(|it| escape_control(it.name())).collect();
                 let hint = format!("write NAME=FILE; there are {}", names.join(", "));
                 return Err(Failure::usage(told).hint(Some(hint)));
             };
-            typed.entry(input.name()).or_default().push(&source[input.name().len() + 1..]);
+            typed[number].push(file);
         }
-        let is_dump = |name: &Text| inputs.iter().any(|it| it.name() == name && !it.is_live());
         let mut read: BTreeMap<Text, UsageSources> = BTreeMap::new();
-        for (name, sources) in typed {
-            let mut sources = read_sources(sources.into_iter(), is_dump(name))?;
-            let input = inputs.iter().find(|it| it.name() == name);
-            sources.measured_at(input.map(ClusterInput::time_said).transpose()?.flatten());
+        for (input, sources) in inputs.iter().zip(typed).filter(|it| !it.1.is_empty()) {
+            let name = input.name();
+            let mut sources = read_sources(sources.into_iter(), !input.is_live())?;
+            sources.measured_at(input.time_said()?);
             for (other, known) in &read {
                 if let Some(label) = known.figures.same_cluster(&sources.figures) {
                     let [one, other] = [other, name].map(|it| escape_control(it));
@@ -114,13 +118,10 @@ impl UsageArgs {
     }
 
     fn holds_stdin_once(&self, dumps: &[PathBuf]) -> Result<(), Failure> {
-        let stdin = self
-            .files()
-            .iter()
-            .filter(|it| it.as_os_str() == "-")
-            .map(|_| NamedFile::parse("-"))
-            .collect::<Vec<_>>();
-        standard_input_once(&stdin, dumps)
+        let files = self.files();
+        let files: Vec<_> =
+            files.iter().map(|it| NamedFile::parse(&it.to_string_lossy())).collect();
+        standard_input_once(&files, dumps)
     }
 }
 
@@ -128,8 +129,7 @@ fn read_sources<'a>(
     typed: impl Iterator<Item = &'a str>,
     of_dump: bool,
 ) -> Result<UsageSources, Failure> {
-    let hint = "kubectl storage explain usage prints the commands whose answers are read";
-    let refused = |error| Failure::error(error).hint(Some(hint.to_owned()));
+    let refused = |error| Failure::error(error).hint(Some(PRINTED.to_owned()));
     let mut sources = UsageSources::default();
     let (mut broken, mut is_any_read) = (Vec::new(), false);
     for source in typed {

@@ -96,6 +96,11 @@ impl Overlap {
     pub const fn is_certain(&self) -> bool {
         self.doubt.is_none()
     }
+
+    /// Whether both are certainly the same storage.
+    pub fn is_same(&self) -> bool {
+        self.is_certain() && self.relation == Relation::Equal
+    }
 }
 
 /// The text of a node affinity that allows every node.

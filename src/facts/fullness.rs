@@ -179,8 +179,8 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim) -> Seen<Fullness> {
     if own.iter().any(|it| it.contradicts) || systems.iter().any(contradicts) {
         return unknown("contradicting");
     }
-    for it in &own {
-        system.history.join(&it.history());
+    for it in own.iter().filter_map(|it| it.history.as_deref()) {
+        system.history.join(it);
     }
     if let Some(at) = system.at {
         system.history.end_at(at);

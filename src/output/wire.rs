@@ -275,11 +275,17 @@ pub struct ComparableContents {
     pub usage: Option<bool>,
 }
 
+impl ComparableContents {
+    /// Returns what of a report with these summaries may be compared.
+    pub fn of(inventory: Option<&InventorySummary>, usage: Option<&UsageSummary>) -> Self {
+        Self { disks: inventory.is_some(), usage: usage.map(UsageSummary::is_whole) }
+    }
+}
+
 impl Summary {
     /// Returns what of the report may be compared.
     pub(super) fn comparable(&self) -> ComparableContents {
-        let usage = self.usage.as_ref().map(UsageSummary::is_whole);
-        ComparableContents { disks: self.inventory.is_some(), usage }
+        ComparableContents::of(self.inventory.as_ref(), self.usage.as_ref())
     }
 
     /// Returns what the report about one cluster has.

@@ -7,7 +7,7 @@
 
 use super::{Remedy, checks, rebind::quantity};
 use crate::cluster::{Cx, Seen};
-use crate::drivers::{Family, Relation};
+use crate::drivers::Family;
 use crate::facts::{self, ExpansionProgress, retention};
 use crate::model::{
     Action, Bytes, Claim, ClaimPhase, ControllerState, Effect, Kind, Liveness, Loss,
@@ -403,9 +403,7 @@ fn sharing_notice(cx: &Cx, volume: &Volume) -> Option<String> {
                 .to_owned(),
         );
     };
-    let mut same = others
-        .iter()
-        .filter(|(_, overlap)| overlap.is_certain() && overlap.relation == Relation::Equal);
+    let mut same = others.iter().filter(|(_, overlap)| overlap.is_same());
     let (first, _) = same.next()?;
     let first = first.object();
     Some(match same.count() {

@@ -10,7 +10,7 @@ use crate::model::{Bytes, Time};
 pub(crate) struct UsageHistory {
     /// Time of the first sample, of several.
     pub(crate) since: Option<Time>,
-    /// Time of the last sample.
+    /// Time of the last sample of what is available: the rates are those until then.
     pub(crate) until: Option<Time>,
     /// What most was used.
     pub(crate) peak: Option<PeakUsage>,
@@ -29,6 +29,8 @@ pub(crate) struct SteadySize {
     pub(crate) bytes: Bytes,
     /// Time of the first sample since which it is that.
     pub(crate) since: Time,
+    /// Time of the last sample.
+    pub(crate) until: Time,
 }
 
 /// The most that was used of a volume.
@@ -56,14 +58,16 @@ const COVERED: f64 = 0.9;
 impl UsageHistory {
     /// Takes the samples of what is available, in the order of their times.
     pub(super) fn take_available(&mut self, samples: &[TimedBytes]) {
-        self.take_span(samples);
+        let [.., last] = samples else { return };
+        self.take_beginning(samples);
+        self.until = super::seconds(last.0);
         self.of_week = shrinking(samples, 7.0 * DAY);
         self.of_day = shrinking(samples, DAY);
     }
 
     /// Takes the samples of what is used, in the order of their times.
     pub(super) fn take_used(&mut self, samples: &[TimedBytes]) {
-        self.take_span(samples);
+        self.take_beginning(samples);
         let [first, .., last] = samples else { return };
         let times = super::seconds(first.0).zip(super::seconds(last.0));
         let most = times.zip(samples.iter().map(|it| it.1).max());
@@ -78,21 +82,19 @@ impl UsageHistory {
 
     /// Takes the samples of its size, in the order of their times.
     pub(super) fn take_size(&mut self, samples: &[TimedBytes]) {
-        let Some((_, bytes)) = samples.last() else { return };
+        let Some((until, bytes)) = samples.last() else { return };
         let same = samples.iter().rev().take_while(|it| it.1 == *bytes).last();
-        let since = same.and_then(|it| super::seconds(it.0));
-        self.size = since.map(|since| SteadySize { bytes: *bytes, since });
+        let times = same.and_then(|it| super::seconds(it.0).zip(super::seconds(*until)));
+        self.size = times.map(|(since, until)| SteadySize { bytes: *bytes, since, until });
     }
 
-    fn take_span(&mut self, samples: &[TimedBytes]) {
-        if let [first, .., last] = samples {
-            let [since, until] = [first, last].map(|it| super::seconds(it.0));
-            self.since = self.since.into_iter().chain(since).min();
-            self.until = self.until.max(until);
-        }
+    fn take_beginning(&mut self, samples: &[TimedBytes]) {
+        let since = samples.first().and_then(|it| super::seconds(it.0));
+        self.since = self.since.into_iter().chain(since).min();
     }
 
-    /// Adds what another series tells of the same volume: from another node, or scraped by another Prometheus.
+    /// Adds what another series tells of the same volume: of another measure, from another node, or scraped by another
+    /// Prometheus.
     pub(crate) fn join(&mut self, other: &Self) {
         let slower = |one: Option<f64>, other: Option<f64>| Some(one?.min(other?));
         match self.until.cmp(&other.until) {
@@ -105,12 +107,13 @@ impl UsageHistory {
             }
             Ordering::Equal | Ordering::Greater => {}
         }
-        let is_later = other.until > self.until;
         self.size = match (self.size.take(), &other.size) {
-            (Some(one), Some(other)) if one.bytes == other.bytes => {
-                Some(SteadySize { since: one.since.min(other.since), ..one })
-            }
-            (Some(one), Some(_)) if !is_later => Some(one),
+            (Some(one), Some(other)) if one.bytes == other.bytes => Some(SteadySize {
+                bytes: one.bytes,
+                since: one.since.min(other.since),
+                until: one.until.max(other.until),
+            }),
+            (Some(one), Some(other)) if one.until >= other.until => Some(one),
             (one, other) => other.clone().or(one),
         };
         self.since = self.since.into_iter().chain(other.since).min();
@@ -125,16 +128,6 @@ impl UsageHistory {
             }),
             (one, other) => one.or_else(|| other.clone()),
         };
-    }
-
-    /// Adds what a series of another measure tells.
-    pub(super) fn join_measure(&mut self, other: &Self) {
-        self.since = self.since.into_iter().chain(other.since).min();
-        self.until = self.until.max(other.until);
-        self.peak = self.peak.take().or_else(|| other.peak.clone());
-        self.size = self.size.take().or_else(|| other.size.clone());
-        self.of_week = self.of_week.or(other.of_week);
-        self.of_day = self.of_day.or(other.of_day);
     }
 
     /// Forgets the rates unless they are those until this time: those of an hour before it at least.

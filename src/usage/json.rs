@@ -102,9 +102,9 @@ impl FoundFigures {
             VolumeMeasure::Available => history.take_available(&known),
             VolumeMeasure::Used => history.take_used(&known),
             VolumeMeasure::Capacity => history.take_size(&known),
-            VolumeMeasure::Inodes | VolumeMeasure::InodesUsed => {}
+            VolumeMeasure::Inodes | VolumeMeasure::InodesUsed => return Ok(()),
         }
-        figures.add_history(measure, history);
+        figures.history.get_or_insert_default().join(&history);
         Ok(())
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct VolumeFigures {
     /// (`--query.lookback-delta` of Prometheus).
     pub(crate) is_evaluated: bool,
     /// Development of what is available, what is used and of the size, where the source has one.
-    histories: Option<Box<[Option<UsageHistory>; 3]>>,
+    pub(crate) history: Option<Box<UsageHistory>>,
 }
 
 /// A measured value, and the time of the measurement; `None` for what is not told.
@@ -57,29 +57,6 @@ impl VolumeFigures {
     /// Returns the time of the measurement of one of them.
     pub(crate) fn at_of(&self, measure: VolumeMeasure) -> Option<Time> {
         self.measured[measure as usize]?.at
-    }
-
-    /// Returns the development.
-    pub(crate) fn history(&self) -> UsageHistory {
-        let mut all = UsageHistory::default();
-        for it in self.histories.iter().flat_map(|it| it.iter()).flatten() {
-            all.join_measure(it);
-        }
-        all
-    }
-
-    /// Adds the development of a series.
-    fn add_history(&mut self, measure: VolumeMeasure, history: UsageHistory) {
-        let place = match measure {
-            VolumeMeasure::Available => 0,
-            VolumeMeasure::Used => 1,
-            VolumeMeasure::Capacity => 2,
-            VolumeMeasure::Inodes | VolumeMeasure::InodesUsed => return,
-        };
-        match &mut self.histories.get_or_insert_default()[place] {
-            Some(known) => known.join(&history),
-            none => *none = Some(history),
-        }
     }
 
     /// Takes a value, unless a later one is known. What is not known is later, too.

@@ -61,6 +61,7 @@ struct SavedHistory {
 struct SavedSize {
     bytes: Bytes,
     since: String,
+    until: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -92,17 +93,6 @@ impl SavedFigures {
     fn new(claim: &ClaimKey, figures: &VolumeFigures, labels: &ClusterLabels) -> Self {
         let value =
             |it: MeasuredValue| SavedValue { value: it.value, at: it.at.as_ref().map(format_time) };
-        let UsageHistory { since, until, peak, size, of_week, of_day } = figures.history();
-        let size = size.map(|it| SavedSize { bytes: it.bytes, since: format_time(&it.since) });
-        let peak = peak.map(|it| SavedPeak {
-            used: it.used,
-            since: format_time(&it.since),
-            until: format_time(&it.until),
-            days: it.days,
-            samples: it.samples,
-        });
-        let [since, until] = [since, until].map(|it| it.as_ref().map(format_time));
-        let history = SavedHistory { since, until, peak, size, of_week, of_day };
         Self {
             namespace: claim.namespace.to_string(),
             claim: claim.name.to_string(),
@@ -110,7 +100,7 @@ impl SavedFigures {
             measured: figures.measured.map(|it| it.map(value)),
             contradicts: figures.contradicts,
             evaluated: figures.is_evaluated,
-            history: history.since.is_some().then_some(history),
+            history: figures.history.as_deref().map(SavedHistory::new),
             cluster_labels: labels.values.clone(),
         }
     }
@@ -132,31 +122,55 @@ impl SavedFigures {
             let at = at.as_deref().map(time).transpose()?;
             figures.measured[measure as usize] = Some(MeasuredValue { value, at });
         }
-        if let Some(SavedHistory { since, until, peak, size, of_week, of_day }) = self.history {
-            let since = since.as_deref().map(time).transpose()?;
-            let until = until.as_deref().map(time).transpose()?;
-            let peak = peak.map(SavedPeak::into_peak).transpose()?;
-            let steady = |it: SavedSize| {
-                Ok::<_, String>(SteadySize { bytes: it.bytes, since: time(&it.since)? })
-            };
-            let size = size.map(steady).transpose()?;
-            figures.histories.get_or_insert_default()[0] =
-                Some(UsageHistory { since, until, peak, size, of_week, of_day });
-        }
+        figures.history = self.history.map(SavedHistory::into_history).transpose()?.map(Box::new);
         let mut all = UsageFigures::of_claim(claim, figures);
         all.clusters.values = self.cluster_labels;
         Ok(all)
     }
 }
 
-impl SavedPeak {
-    fn into_peak(self) -> Result<PeakUsage, String> {
-        Ok(PeakUsage {
-            used: self.used,
-            since: time(&self.since)?,
-            until: time(&self.until)?,
-            days: self.days,
-            samples: self.samples,
+impl SavedHistory {
+    fn new(history: &UsageHistory) -> Self {
+        let text = |it: Option<&Time>| it.map(format_time);
+        let size = history.size.as_ref().map(|it| SavedSize {
+            bytes: it.bytes,
+            since: format_time(&it.since),
+            until: format_time(&it.until),
+        });
+        let peak = history.peak.as_ref().map(|it| SavedPeak {
+            used: it.used,
+            since: format_time(&it.since),
+            until: format_time(&it.until),
+            days: it.days,
+            samples: it.samples,
+        });
+        Self {
+            since: text(history.since.as_ref()),
+            until: text(history.until.as_ref()),
+            peak,
+            size,
+            of_week: history.of_week,
+            of_day: history.of_day,
+        }
+    }
+
+    fn into_history(self) -> Result<UsageHistory, String> {
+        let size = |it: SavedSize| {
+            let (since, until) = (time(&it.since)?, time(&it.until)?);
+            Ok::<_, String>(SteadySize { bytes: it.bytes, since, until })
+        };
+        let peak = |it: SavedPeak| {
+            let (since, until) = (time(&it.since)?, time(&it.until)?);
+            let SavedPeak { used, days, samples, .. } = it;
+            Ok::<_, String>(PeakUsage { used, since, until, days, samples })
+        };
+        Ok(UsageHistory {
+            since: self.since.as_deref().map(time).transpose()?,
+            until: self.until.as_deref().map(time).transpose()?,
+            peak: self.peak.map(peak).transpose()?,
+            size: self.size.map(size).transpose()?,
+            of_week: self.of_week,
+            of_day: self.of_day,
         })
     }
 }

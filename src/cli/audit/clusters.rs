@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     packed::{PackedFindings, Rank, in_order},
-    reported::{Reported, checks, unjudged},
+    reported::{Reported, checks, unmeasured_or_unjudged},
 };
 use crate::{
     cli::{
@@ -106,8 +106,7 @@ impl<T> JudgedCluster<T> {
             gap
         };
         let totals = collected.assessor.totals(cluster, settings);
-        let mut unmeasured = collected.unmeasured();
-        unmeasured.extend(unjudged(totals.usage.as_ref()));
+        let unmeasured = unmeasured_or_unjudged(collected, &totals);
         let mut limited = limited(collected);
         if !unmeasured.is_empty() {
             limited.extend(USAGE.iter().map(|it| it.id));

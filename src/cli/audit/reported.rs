@@ -52,12 +52,14 @@ impl<'a> Reported<'a> {
         let (cluster, assessor) = (&collected.intake.cluster, &collected.assessor);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
         let totals = assessor.totals(cluster, settings);
-        let mut gaps = collected.gaps();
-        gaps.extend(unjudged(totals.usage.as_ref()));
+        let unmeasured = unmeasured_or_unjudged(collected, &totals);
+        let checks = checks_of(collected, settings, &unmeasured);
+        let mut tail = publish::tail(&collected.blind);
+        tail.gaps.extend(unmeasured);
         Self {
             scope: publish::scope(&settings.scope, &assessor.exempted(cluster, settings)),
-            checks: checks_of(collected, settings, gaps.len()),
-            tail: ReportTail { gaps },
+            checks,
+            tail,
             totals,
             metadata: publish::metadata(cluster, settings, ReportOrigin { source, journal }),
             findings: Box::new(move || {
@@ -74,10 +76,7 @@ impl<'a> Reported<'a> {
 
     /// What of the report may be compared with another one's.
     pub(super) fn comparable(&self) -> ComparableContents {
-        ComparableContents {
-            disks: self.inventory.is_some(),
-            usage: self.totals.usage.as_ref().map(UsageSummary::is_whole),
-        }
+        ComparableContents::of(self.inventory.as_ref(), self.totals.usage.as_ref())
     }
 
     /// Tells of how many claims it is known how full they are.
@@ -159,9 +158,11 @@ impl<'a> Reported<'a> {
     }
 }
 
-/// Returns the gap of a report that has figures, and judged no claim by them.
-pub(super) fn unjudged(usage: Option<&UsageSummary>) -> Option<Gap> {
-    usage?.unjudged().map(|it| unmeasured(it.to_owned()))
+/// Returns what could not be read of how full volumes are, and the gap of figures by which no claim was judged.
+pub(super) fn unmeasured_or_unjudged(collected: &Collected, totals: &Totals) -> Vec<Gap> {
+    let unjudged = totals.usage.as_ref().and_then(UsageSummary::unjudged);
+    let unjudged = unjudged.map(|it| unmeasured(it.to_owned()));
+    collected.unmeasured().into_iter().chain(unjudged).collect()
 }
 
 /// Returns the figures of a report as metrics.
@@ -172,15 +173,14 @@ fn metrics(collected: &Collected, totals: Totals) -> String {
 }
 
 /// The checks that were made in one cluster.
-pub(super) fn checks_of(collected: &Collected, settings: &Settings, gaps: usize) -> Checks {
-    let mut limited: BTreeSet<RuleId> =
-        collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
-    if gaps > collected.blind.len() {
-        limited.extend(USAGE.iter().map(|it| it.id));
-    }
+pub(super) fn checks_of(collected: &Collected, settings: &Settings, unmeasured: &[Gap]) -> Checks {
+    let of_usage = USAGE.iter().map(|it| it.id).filter(|_| !unmeasured.is_empty());
+    let limited = collected.blind.iter().flat_map(|it| it.rules.iter().copied());
+    let limited = limited.chain(of_usage).collect();
+    let complete = collected.blind.is_empty() && unmeasured.is_empty();
     let usage = collected.intake.cluster.figures().is_some();
     let rules = of_report(ReportContents { usage, ..ReportContents::default() });
-    checks(rules, &limited, gaps == 0, settings)
+    checks(rules, &limited, complete, settings)
 }
 
 /// How many checks were made, of all: these were limited.

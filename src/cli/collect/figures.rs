@@ -17,6 +17,7 @@ use crate::{
 /// What to do without the right to ask kubelets.
 const WITHOUT_RIGHT: &str = "asking kubelets needs get on nodes/proxy, which also lets one run commands in every pod; \
                              `kubectl storage explain usage` prints the ways that need no right";
+
 /// Figures of the volumes of one cluster, as far as files told them.
 #[derive(Debug, Clone, Default)]
 pub(in crate::cli) struct UsageSources {
@@ -49,9 +50,8 @@ impl UsageSources {
         if self.asks_kubelets
             && let Some(live) = &collected.live
         {
-            let cx = collected.assessor.cx(&collected.intake.cluster, settings);
-            let nodes = nodes(&cx, settings);
-            drop(cx);
+            let nodes =
+                nodes(&collected.assessor.cx(&collected.intake.cluster, settings), settings);
             let (asked, line) = (nodes.len(), ProgressLine::start());
             let progress = |done: usize| line.say(format!("asking kubelets  {done} of {asked}"));
             match kubelets::read(&live.reader, nodes, progress).await {
@@ -96,6 +96,7 @@ pub(super) fn silent_kubelets(figures: &UsageFigures) -> impl Iterator<Item = Ga
     silent.map(|(node, why)| unmeasured(format!("the kubelet of node {node}: {why}")))
 }
 
+/// Returns the gap of figures that are missing, for this reason.
 pub(in crate::cli) fn unmeasured(reason: String) -> Gap {
     Gap {
         cluster: None,

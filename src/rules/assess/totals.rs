@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::scope::{exempt, in_scope, is_asked_for, namespace};
 use super::{Assessor, earliest, judge_with};
 use crate::cluster::{Cluster, Cx, Subject};
-use crate::drivers::Relation;
 use crate::facts::{self, UsageSummary};
 use crate::model::{
     Bytes, Finding, ObjectKey, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume,
@@ -278,9 +277,7 @@ fn counts_elsewhere(
 ) -> bool {
     let is_first = |it: &Volume| first.iter().any(|volumes| volumes.contains_key(it.name()));
     let Ok(others) = cx.sharing(volume) else { return is_first(volume) };
-    let equal = others
-        .iter()
-        .filter(|(_, overlap)| overlap.is_certain() && overlap.relation == Relation::Equal);
+    let equal = others.iter().filter(|(_, overlap)| overlap.is_same());
     let mut equal = equal.map(|(other, _)| other);
     let is_earlier = |it: &Volume| it.name() < volume.name() && these.contains_key(it.name());
     is_first(volume) || equal.any(|it| is_first(it) || is_earlier(it))
