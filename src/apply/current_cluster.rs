@@ -270,6 +270,11 @@ impl CurrentCluster {
             | Kind::VolumeSnapshot
             | Kind::VolumeSnapshotContent
             | Kind::StatefulSet
+            | Kind::Deployment
+            | Kind::ReplicaSet
+            | Kind::ReplicationController
+            | Kind::Job
+            | Kind::CronJob
             | Kind::Pod
             | Kind::Namespace
             | Kind::Node => objects::decoding(key.kind),

@@ -89,11 +89,17 @@ pub(super) fn request(
         ),
         Action::RecordVeto { .. } => ("StorageVetoed", change.proposal.effect.what.clone()),
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
-        Action::DeleteClaim { .. } | Action::DeleteWithClaims { .. } => {
-            ("StorageDeleted", change.proposal.effect.what.clone())
-        }
+        Action::DeleteClaim { .. }
+        | Action::DeleteWithClaims { .. }
+        | Action::DeleteSnapshot { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
         Action::SetRetentionPolicy { .. } => {
             ("StorageRetentionSet", change.proposal.effect.what.clone())
+        }
+        Action::ScaleWorkload { to, .. } if !to.is_stopped() => {
+            ("StorageUndone", change.proposal.effect.what.clone())
+        }
+        Action::ScaleWorkload { .. } | Action::DeletePod { .. } => {
+            ("StorageStopped", change.proposal.effect.what.clone())
         }
         Action::RequestStorage { .. } => ("StorageRequested", change.proposal.effect.what.clone()),
         Action::RemoveFinalizer { .. }

@@ -71,6 +71,8 @@ pub enum DryRun {
 pub struct RunOptions {
     /// Number of changes that are made at the same time, also of one driver; `None` for one per driver.
     pub parallel: Option<usize>,
+    /// Number of changes of each driver that are made at the same time, where [`parallel`](Self::parallel) says nothing.
+    pub per_driver: usize,
     /// Whether requests are dry runs.
     pub dry_run: DryRun,
     /// Whether Events are written.

@@ -12,7 +12,7 @@ use crate::client::ObjectRequest;
 use crate::facts::EXTERNAL_PROVISIONER;
 use crate::model::{
     ANNOUNCED, Action, Bytes, ClaimKey, FinalizerEdit, Guard, ObjectKey, ObjectRef, Phase,
-    ReclaimPolicy, RetentionPolicy, Text, parse_quantity,
+    ReclaimPolicy, RetentionPolicy, STOPPED_FROM, Text, WorkloadScale, parse_quantity,
 };
 use crate::remedies::quantity;
 
@@ -108,6 +108,10 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::AddOwnerReference { claim, owner, replaces, guard } => {
             let added = std::iter::once(owner).chain(guard);
             owners::add(claim, added, replaces, live)
+        }
+        Action::ScaleWorkload { workload, from, to } => scale_workload(workload, *from, *to, live),
+        Action::DeletePod { pod: object } | Action::DeleteSnapshot { snapshot: object } => {
+            delete_claim(object, live)
         }
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
@@ -460,6 +464,37 @@ fn request_storage(
         patch.tests_as_seen(at)?;
     }
     patch.push(json!({"op": "replace", "path": at, "value": quantity(to)}));
+    Ok(patch.request())
+}
+
+/// P-STOP: renders the change of the scale of a workload, with an annotation of what it was.
+fn scale_workload(
+    workload: &ObjectRef,
+    from: WorkloadScale,
+    to: WorkloadScale,
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
+    let field = |scale: WorkloadScale| match scale {
+        WorkloadScale::Replicas(count) => ("/spec/replicas", json!(count)),
+        WorkloadScale::Suspended(is_suspended) => ("/spec/suspend", json!(is_suspended)),
+    };
+    let (at, seen) = field(from);
+    let mut patch = Patch::on(workload, live)?;
+    patch.tests("/metadata/deletionTimestamp", &Value::Null)?;
+    match live.pointer(at) {
+        None if from == WorkloadScale::Suspended(false) => patch.tests(at, &Value::Null)?,
+        _ => patch.tests(at, &seen)?,
+    }
+    patch.push(json!({"op": "add", "path": at, "value": field(to).1}));
+    let annotated = live["metadata"]["annotations"].get(STOPPED_FROM).is_some();
+    match to.is_stopped() {
+        true => patch.annotate(STOPPED_FROM, &from.to_string()),
+        false if annotated => {
+            let annotation = format!("/metadata/annotations/{}", escaped(STOPPED_FROM));
+            patch.push(json!({"op": "remove", "path": annotation}));
+        }
+        false => {}
+    }
     Ok(patch.request())
 }
 

@@ -11,8 +11,8 @@ use super::current_cluster::CurrentCluster;
 use super::journal::OpenJournal;
 use super::kept_record::KeptBackendRecorder;
 use super::receipt::ChangeEnd;
-use super::receipt::RunOptions;
 use super::receipt::{ChangeReceipt, Outcome, Receipt};
+use super::receipt::{DryRun, RunOptions};
 use super::step::ChangeExecutor;
 use super::turn::JournalQueue;
 use super::turn::{LaneTurns, Turn};
@@ -64,8 +64,8 @@ impl Confirmed {
 pub enum RunProgress<'a> {
     /// A change begins.
     Begun(&'a ProposedChange),
-    /// A change has ended.
-    Ended,
+    /// A change has ended, in this way.
+    Ended(&'a ChangeReceipt),
 }
 
 /// The cluster, the journal and the options with which a plan is carried out.
@@ -124,7 +124,13 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     };
     executor.announce_all(&plan.changes).await;
     let batch = RefCell::new(ExecutionState::default());
-    let lanes = lanes(&plan.changes, run.options.parallel);
+    let is_rehearsal = plan.settings.teardown.as_ref().is_some_and(|it| it.is_rehearsal);
+    if is_rehearsal && run.options.dry_run != DryRun::Server {
+        let why = "it was judged as if all workloads were stopped";
+        batch.borrow_mut().over = Some(why.to_owned());
+    }
+    let RunOptions { parallel, per_driver, .. } = run.options;
+    let lanes = lanes(&plan.changes, parallel, per_driver);
     let width = lanes.len().max(1);
     stream::iter(lanes)
         .map(|lane| {
@@ -179,7 +185,7 @@ struct Lane {
 /// that settle apart have a lane of their own. A change that rests on what another one writes becomes stale, and
 /// nothing worse: each tests the fields on which it rests, and destroying a backend volume that another volume
 /// references is refused.
-fn lanes(changes: &[ProposedChange], parallel: Option<usize>) -> Vec<Lane> {
+fn lanes(changes: &[ProposedChange], parallel: Option<usize>, per_driver: usize) -> Vec<Lane> {
     let mut lanes: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, change) in changes.iter().enumerate() {
         let lane = match parallel {
@@ -192,7 +198,7 @@ fn lanes(changes: &[ProposedChange], parallel: Option<usize>) -> Vec<Lane> {
     }
     let lane = |of: Vec<usize>| {
         let settle = of.iter().any(|index| changes[*index].settles_apart());
-        let turns = parallel.unwrap_or(if settle { TURNS } else { 1 }).max(1);
+        let turns = parallel.unwrap_or(if settle { TURNS } else { per_driver }).max(1);
         let under_way = if settle { turns + SETTLING } else { turns };
         Lane { changes: of, turns, under_way }
     };
@@ -231,15 +237,14 @@ async fn one(
         }
     };
     let ChangeEnd { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
-    (run.progress)(RunProgress::Ended);
+    let receipt = ChangeReceipt { change: change.clone(), outcome, detail, entry, partly };
+    (run.progress)(RunProgress::Ended(&receipt));
     let mut batch = batch.borrow_mut();
     if let Some(why) = ends_batch {
         batch.over.get_or_insert(format!("{}: {why}", change.object));
     }
     batch.notes.extend(notes);
-    batch
-        .done
-        .insert(index, ChangeReceipt { change: change.clone(), outcome, detail, entry, partly });
+    batch.done.insert(index, receipt);
 }
 
 /// Returns a random id for this run, which its journal entries carry.
@@ -324,7 +329,7 @@ mod tests {
             disowned("e", "file"),
             change("f", None, Vec::new()),
         ];
-        let alone = lanes(&changes, None);
+        let alone = lanes(&changes, None, 1);
         let expected = [
             lane(&[1, 4], TURNS, SETTLING),
             lane(&[5], 1, 0),
@@ -332,9 +337,10 @@ mod tests {
             lane(&[2], 1, 0),
         ];
         assert_eq!(alone, expected);
-        assert_eq!(lanes(&changes, Some(3)), [lane(&[0, 1, 2, 3, 4, 5], 3, SETTLING)]);
-        assert_eq!(lanes(&changes[2..4], Some(2)), [lane(&[0, 1], 2, 0)]);
-        assert_eq!(lanes(&[], None), []);
+        assert_eq!(lanes(&changes, Some(3), 1), [lane(&[0, 1, 2, 3, 4, 5], 3, SETTLING)]);
+        assert_eq!(lanes(&changes[2..4], Some(2), 1), [lane(&[0, 1], 2, 0)]);
+        assert_eq!(lanes(&[], None, 1), []);
+        assert_eq!(lanes(&changes[2..4], None, 4), [lane(&[1], 4, 0), lane(&[0], 4, 0)]);
     }
 
     #[test]

@@ -115,6 +115,10 @@ pub(super) async fn verify(
         Action::RequestStorage { claim, to, .. } => {
             expansion::verify(cluster, change, (claim, *to), written, wait).await
         }
+        Action::ScaleWorkload { to, .. } => waits::is_scaled(*to, written),
+        // That pods end is awaited for all together.
+        Action::DeletePod { .. } => (Outcome::Done, "its deletion has begun".to_owned()),
+        Action::DeleteSnapshot { snapshot } => waits::until_deleted(cluster, snapshot, wait).await,
         Action::ReserveVolume { claim, .. } if done + 1 < change.proposal.steps.len() => {
             waits::reserved(claim, written)
         }

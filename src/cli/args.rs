@@ -329,6 +329,18 @@ pub struct StorageArgs {
 }
 
 impl StorageArgs {
+    /// Returns the flags as they were typed.
+    pub fn typed(&self) -> Vec<String> {
+        let quoted = crate::facts::quoted;
+        let Self { backend_exclusive, destroy_snapshots, beside } = self;
+        let exclusive = backend_exclusive.iter();
+        let exclusive = exclusive.map(|it| format!("--backend-exclusive {}", quoted(it)));
+        let snapshots = destroy_snapshots.then(|| "--destroy-snapshots".to_owned());
+        let clusters = beside.beside.iter().map(|it| format!("--beside {}", quoted(it)));
+        let all = beside.all_clusters.then(|| "--all-clusters".to_owned());
+        exclusive.chain(snapshots).chain(clusters).chain(all).collect()
+    }
+
     /// Sets the assertions in the settings.
     pub fn take_into(&self, settings: &mut Settings) {
         let exclusive = self.backend_exclusive.iter();

@@ -7,6 +7,7 @@ mod inventory;
 mod outputs;
 mod packed;
 pub(super) mod prices;
+mod recorded;
 mod reported;
 mod selection;
 mod trend;
@@ -26,7 +27,7 @@ use trend::{TrendArgs, refuse_page};
 
 use super::{
     Exit, Failure, Interrupt,
-    args::{ConnectionArgs, GapArgs, sort_refused},
+    args::{ConnectionArgs, GapArgs, format as format_of, sort_refused},
     clusters::DistinctArgs,
     collect::{Collected, collect_measured},
     completion::{self, AUDITS, formats},
@@ -69,6 +70,10 @@ pub struct AuditArgs {
     distinct: DistinctArgs,
     #[command(flatten)]
     inventory: crate::cli::listed::InventoryArgs,
+    /// Say which disks of a teardown's record the listings still have, without a cluster
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "inventory",
+          conflicts_with_all = ["filename", "contexts", "each", "watch", "price", "usage", "baseline", "all_clusters", "cluster_tag"])]
+    record: Option<PathBuf>,
     #[command(flatten)]
     usage: UsageArgs,
     #[command(flatten)]
@@ -137,6 +142,16 @@ impl AuditArgs {
             Some(AuditCommand::Diff(diff)) => return diff.run(),
             Some(AuditCommand::Trend(trend)) => return trend.run(),
             None => {}
+        }
+        if let Some(record) = &self.record {
+            let format = self.output.first().map_or("table", String::as_str);
+            let format = format_of(format, &[Format::Table, Format::Json, Format::Yaml], |it| {
+                format!(
+                    "unsupported format {it}; recorded disks are printed as table, json or yaml"
+                )
+            })?;
+            let exit = recorded::compare(record, &self.inventory, &format)?;
+            return Ok(if exit == Exit::Incomplete { self.gaps.settle(exit) } else { exit });
         }
         // Everything that was typed is looked at before anything is read.
         let (mut settings, named) = self.settings()?;

@@ -27,7 +27,7 @@ use super::{
         adopt::AdoptArgs, apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
         expand::ExpandArgs, fix_finalizers::FixFinalizersArgs, gc::GcArgs, guard::GuardArgs,
         journal::JournalArgs, orphan::OrphanArgs, rebind::RebindArgs, retain::RetainArgs,
-        undo::UndoArgs,
+        teardown::TeardownArgs, undo::UndoArgs,
     },
 };
 use crate::model::program;
@@ -83,6 +83,8 @@ pub enum Command {
     Gc(Box<GcArgs>),
     /// Delete unused claims; choose to keep or destroy their data
     Delete(Box<DeleteArgs>),
+    /// Destroy or release all storage before the cluster is deleted
+    Teardown(Box<TeardownArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
     /// Delete a backend volume that no PersistentVolume references
@@ -168,7 +170,11 @@ fn named(name: &str) -> clap::Command {
     let help =
         Arg::new("help").short('h').long("help").help("Print help").help_heading(None::<&str>);
     let namespace = Arg::new(NAMESPACE).short('n').long(NAMESPACE).value_name("NAMESPACE");
-    let usages = [("destroy-orphan", OrphanArgs::usage(name)), ("adopt", AdoptArgs::usage(name))];
+    let usages = [
+        ("destroy-orphan", OrphanArgs::usage(name)),
+        ("adopt", AdoptArgs::usage(name)),
+        ("teardown", TeardownArgs::usage(name)),
+    ];
     let program = Cli::command()
         .name("kubectl-storage")
         .display_name(name)
@@ -267,6 +273,7 @@ impl Cli {
             Command::Retention(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Disown(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Guard(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Teardown(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Expand(args) => Box::pin(args.run(&self.connection, interrupt)).await,

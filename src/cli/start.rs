@@ -52,7 +52,7 @@ pub(super) fn tell(start: &[String], dump: &DumpSourceArgs) {
 }
 
 /// Names of commands that take a dump instead of a cluster.
-pub(super) const READS_DUMPS: [&str; 10] = [
+pub(super) const READS_DUMPS: [&str; 11] = [
     "audit",
     "delete",
     "df",
@@ -63,11 +63,12 @@ pub(super) const READS_DUMPS: [&str; 10] = [
     "gc",
     "rebind",
     "retain",
+    "teardown",
 ];
 
 /// Names of commands that take a dump with `--taken-at` and `--complete`.
-pub(super) const TRUSTS_DUMPS: [&str; 8] =
-    ["audit", "delete", "df", "expand", "explain", "fix-finalizers", "gc", "rebind"];
+pub(super) const TRUSTS_DUMPS: [&str; 9] =
+    ["audit", "delete", "df", "expand", "explain", "fix-finalizers", "gc", "rebind", "teardown"];
 
 #[cfg(test)]
 mod tests {

@@ -43,7 +43,7 @@ pub(crate) use kubeconfig::RequestTimeout;
 pub(crate) use list::{FALLBACK_PAGE, ListEvent, ListForm, ListSink, list, list_json};
 pub(crate) use proxy_environment::ProxyEnv;
 pub(crate) use read_error::ReadError;
-pub(crate) use reader::{date, is_of_api_server};
+pub(crate) use reader::{DatedAnswer, date, is_of_api_server};
 pub(crate) use reviews::{AccessReview, ResourceAttributes, is_allowed, may_get, review_token};
 pub(crate) use unserved::{Discovery, OwnerResource, is_still_unserved};
 pub(crate) use watch::{Watch, WatchEvent, watch};

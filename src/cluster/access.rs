@@ -6,10 +6,10 @@ use super::store::{Cluster, object_key};
 use super::table::Tables;
 use super::{ClustersBeside, Dirty, Subject};
 use crate::model::{
-    AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, ClaimKey, CsiDriver,
-    CsiNode, InventoryDisk, KeptBackend, Kind, Lease, Namespace, Node, ObjectId, ObjectKey, PodUse,
-    Question, SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot,
-    Workload,
+    AdmissionObject, Answer, Attachment, AttributesClass, Autoscaler, BackendKey, Claim, ClaimKey,
+    CsiDriver, CsiNode, InventoryDisk, KeptBackend, Kind, Lease, Namespace, Node, ObjectId,
+    ObjectKey, PodUse, Question, SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume,
+    VolumeSnapshot, Workload,
 };
 
 impl Cluster {
@@ -41,6 +41,23 @@ impl Cluster {
     /// Returns a claim by its key, if it was read.
     pub fn claim_named(&self, key: &ClaimKey) -> Option<&Claim> {
         self.tables.claims.named(Kind::PersistentVolumeClaim, &key.namespace, &key.name)
+    }
+
+    /// Returns a workload by its key, if its row is kept: it uses claims, runs storage sidecars, or is a `StatefulSet`.
+    pub fn workload_named(&self, key: &ObjectKey) -> Option<&Workload> {
+        let (kind, namespace, name) = object_key(key);
+        self.tables.workloads.get(self.tables.workloads.find(kind, namespace, name)?)
+    }
+
+    /// All autoscalers.
+    pub fn autoscalers(&self) -> impl Iterator<Item = (ObjectId, &Autoscaler)> {
+        self.tables.autoscalers.iter()
+    }
+
+    /// Returns a pod by its key, if its row is kept.
+    pub fn pod_named(&self, key: &ObjectKey) -> Option<&PodUse> {
+        let (kind, namespace, name) = object_key(key);
+        self.tables.pods.get(self.tables.pods.find(kind, namespace, name)?)
     }
 
     /// The disks of storage systems whose inventory lies in the cluster.

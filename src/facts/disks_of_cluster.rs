@@ -527,7 +527,7 @@ fn nodes(cluster: &Cluster) -> Vec<(Box<str>, Vec<Text>)> {
 }
 
 /// Returns the values of an affinity that are zones or regions.
-fn zones(affinity: &NodeAffinity) -> Vec<&str> {
+pub fn zones(affinity: &NodeAffinity) -> Vec<&str> {
     let labels = affinity.terms.iter().flat_map(|it| &it.labels);
     let is_zone = |key: &str| key.ends_with("zone") || key.ends_with("region");
     labels.filter(|it| is_zone(&it.key)).flat_map(|it| it.values.iter().map(|it| &**it)).collect()

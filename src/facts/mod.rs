@@ -30,6 +30,7 @@ mod references;
 pub mod retention;
 mod standing;
 mod storage;
+mod teardown;
 
 pub(crate) use age::{
     LastTransition, columns, phase_age, policy_age, released_age, state_age, untrusted_reason,
@@ -54,7 +55,7 @@ pub(crate) use deletion_effect::{
     DeletionEffect, SnapshotFate, clones, data_effect_without_claim, group_snapshot_fates,
     may_destroy, snapshot_fate, when_claim_is_deleted, when_volume_is_deleted,
 };
-pub(crate) use disks_of_cluster::{DiskKeys, DisksOfCluster, ListingCommand, NAMING};
+pub(crate) use disks_of_cluster::{DiskKeys, DisksOfCluster, ListingCommand, NAMING, zones};
 pub(crate) use driver::{
     ClusterIdentity, KnownIdentity, SecretState, cluster_identity, controller_settings,
     deletion_secret, undecided_identity,
@@ -116,6 +117,10 @@ pub(crate) use references::{is_beyond, storage_references};
 pub(crate) use storage::{
     Copied, Sameness, UNIDENTIFIED, copied, destruction, is_static, keeper, keeper_of,
     marks_of_others, provisioning_family, recreated_class, same_storage, wishes_for,
+};
+pub(crate) use teardown::{
+    claims_at_scale, claims_of_workload, is_deleted_alone, is_ended_by_teardown, is_named_by_set,
+    is_stopped, is_wish_of_stopped, protected_from_teardown, stopped_with,
 };
 pub use usage_summary::UsageSummary;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     AnnouncedVolume, Bytes, ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy,
-    RetentionPolicy, Text, Uid, counted,
+    RetentionPolicy, Text, Uid, WorkloadScale, counted,
 };
 
 /// Namespace and name of a claim that never exists: a volume that references it is Released (D-31, P-TOMBSTONE).
@@ -91,6 +91,12 @@ pub enum Action {
         from: Bytes,
         to: Bytes,
     },
+    /// P-STOP: patches `spec.replicas` or `spec.suspend` of a workload, testing what it was, and annotates what that was.
+    ScaleWorkload { workload: ObjectRef, from: WorkloadScale, to: WorkloadScale },
+    /// P-DELETE of a pod that no controller creates again.
+    DeletePod { pod: ObjectRef },
+    /// P-DELETE of a `VolumeSnapshot`: its content follows by its own policy.
+    DeleteSnapshot { snapshot: ObjectRef },
     /// Annotates a volume, and records what is to be done to it with those of the same run.
     Announce {
         volume: ObjectRef,
@@ -144,6 +150,9 @@ impl Action {
             Self::Announce { .. } => "announce",
             Self::RecordVeto { .. } => "record-veto",
             Self::RequestStorage { .. } => "request-storage",
+            Self::ScaleWorkload { .. } => "scale-workload",
+            Self::DeletePod { .. } => "delete-pod",
+            Self::DeleteSnapshot { .. } => "delete-snapshot",
         }
     }
 
@@ -188,7 +197,9 @@ impl Action {
             | Self::RecordVeto { volume, .. }
             | Self::ReclaimReleased { volume, .. } => volume,
             Self::ReclaimBackend { tombstone, .. } => tombstone,
-            Self::CreateSnapshot { snapshot, .. } => snapshot,
+            Self::CreateSnapshot { snapshot, .. } | Self::DeleteSnapshot { snapshot } => snapshot,
+            Self::ScaleWorkload { workload, .. } => workload,
+            Self::DeletePod { pod } => pod,
             Self::DeleteAttachment { attachment } => attachment,
             Self::CreateClaim { claim, .. }
             | Self::DeleteClaim { claim, .. }

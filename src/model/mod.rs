@@ -22,6 +22,7 @@ mod row;
 mod selector;
 mod server;
 mod settings;
+mod teardown;
 mod text;
 mod time;
 mod volume;
@@ -79,6 +80,8 @@ pub use selector::Selector;
 pub use server::{AdmissionObject, GUARD_NAME, Namespace, Server};
 pub(crate) use settings::{Beside, Exemption, Recording, Scope, SecretAssertion, SnapshotFirst};
 pub use settings::{FreeShare, Settings};
+pub use teardown::WorkloadScale;
+pub(crate) use teardown::{Exception, STOPPED_FROM, TeardownTerms};
 pub use text::Text;
 pub(crate) use text::{
     Bytes, Interner, beginning, counted, did_you_mean, escape_control, first_of, format_bytes,

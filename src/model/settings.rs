@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FieldSelector, ObjectKey, Selector, Text, Thresholds, Time};
+use super::{FieldSelector, ObjectKey, Selector, TeardownTerms, Text, Thresholds, Time};
 
 /// Thresholds, scope and accepted risks, as the user gave them. None of it is a fact about the
 /// cluster.
@@ -70,6 +70,8 @@ pub struct Settings {
     pub remove_finalizer: Option<Text>,
     /// Assertion of the user about the Secret for `DeleteVolume`.
     pub secret: SecretAssertion,
+    /// Terms of a teardown; `None` for every other command.
+    pub teardown: Option<Box<TeardownTerms>>,
     /// Places where kept backend volumes are recorded, besides the journal.
     pub recording: Recording,
 }

@@ -18,6 +18,7 @@ pub(crate) mod event_stream;
 pub mod inventory;
 pub mod money;
 pub mod storage;
+pub mod teardown;
 pub mod usage;
 pub mod wire;
 pub mod comparison;

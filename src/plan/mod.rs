@@ -11,6 +11,7 @@ mod gc;
 mod orphan;
 mod purpose;
 mod rebind;
+pub(crate) mod teardown;
 mod undo;
 
 use crate::cluster::{Cx, Seen, Subject};

@@ -1,18 +1,22 @@
 //! Purpose of a change, and the one function that proposes or refuses it, for the object as it was last read.
 
-use crate::cluster::{Cx, Reach, Seen, Subject};
-use crate::facts::{self, ClaimState};
+mod judged;
+
+use crate::cluster::{Cx, Reach, Seen};
 use crate::model::{
-    Action, Bytes, Cascade, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal,
-    ReclaimPolicy, Refusal, Retention, StatefulSet, Text, Threshold, Trust, Uid, Volume,
-    format_duration,
+    Action, Bytes, Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Refusal,
+    Retention, StatefulSet, Text, Volume, Workload,
 };
 use crate::remedies::{
     self, AddedOwner, Adoption, Announcing, ClaimDeletionProgress, Growth, LoweredRequest, Orphan,
-    Rebinding, Recreation, RetentionChange, RetentionPart, RetentionRequest, Reversal,
+    Rebinding, Recreation, Restart, RetentionChange, RetentionPart, RetentionRequest, Reversal,
     delete_with_claims,
     finalizers::{self, FinalizerRequest},
-    retention_set,
+    retention_set, teardown,
+};
+use judged::{
+    aged, announce, fix_finalizers, missing, reclaim, reclaim_announced, refusal, rescued,
+    same_object,
 };
 
 /// Purpose of a change, by the command that makes it.
@@ -40,6 +44,14 @@ pub enum Purpose {
     DeleteWithClaims(Cascade),
     /// `disown`: remove references to owners that do not exist.
     Disown,
+    /// `teardown`: stop a workload.
+    Stop,
+    /// `teardown`: delete a pod that no controller creates again.
+    EndPod,
+    /// `teardown --destroy-snapshots`: delete a snapshot.
+    DeleteSnapshot,
+    /// `undo`: start a workload again.
+    Restart(Box<Restart>),
     /// `expand`: request a larger size for a claim.
     Expand(Growth),
     /// `undo`: lower the request of a claim whose expansion has failed.
@@ -105,6 +117,10 @@ impl Purpose {
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::DeleteWithClaims(cascade) => delete_with_claims::id(*cascade),
             Self::Disown => remedies::DISOWN.id,
+            Self::Stop => remedies::STOP.id,
+            Self::EndPod => teardown::END_POD_ID,
+            Self::DeleteSnapshot => teardown::DELETE_SNAPSHOT_ID,
+            Self::Restart(_) => teardown::RESTART_ID,
             Self::Expand(_) => remedies::EXPAND.id,
             Self::LowerRequest(_) => remedies::lower_request::ID,
             Self::ReconcileRetention(change) => change.id(),
@@ -183,6 +199,7 @@ impl Purpose {
                 Self::Adopt(_)
                     | Self::DeleteClaim(_)
                     | Self::DeleteWithClaims(_)
+                    | Self::DeleteSnapshot
                     | Self::ReconcileRetention(RetentionChange::DeleteLeftover(_))
                     | Self::FixFinalizers(_)
             )
@@ -215,6 +232,7 @@ impl Purpose {
             Self::DestroyOrphan(it) => it.undoes,
             Self::Rebind(it) => it.undoes,
             Self::LowerRequest(it) => Some(it.undoes),
+            Self::Restart(it) => Some(it.undoes),
             Self::SetRetention(it) => it.undoes,
             Self::SetRetentionPart(it, part) => {
                 it.undoes.filter(|_| **part == RetentionPart::Policy)
@@ -231,6 +249,9 @@ impl Purpose {
             | Self::ReclaimReleased(_)
             | Self::DeleteWithClaims(_)
             | Self::Disown
+            | Self::Stop
+            | Self::EndPod
+            | Self::DeleteSnapshot
             | Self::Expand(_)
             | Self::ReconcileRetention(_)
             | Self::FixFinalizers(_) => None,
@@ -330,7 +351,7 @@ impl Purpose {
     /// Returns the purpose of the rest of a change of which these steps were carried out.
     pub fn after(&self, done: &[Action]) -> Self {
         match self {
-            Self::DeleteClaim(_) => Self::DeleteClaim(ClaimDeletionProgress::after(done)),
+            Self::DeleteClaim(progress) => Self::DeleteClaim(progress.after(done)),
             Self::ReconcileRetention(change) => Self::ReconcileRetention(change.after(done)),
             _ => self.clone(),
         }
@@ -362,6 +383,27 @@ impl Purpose {
             }
             Self::DeleteWithClaims(cascade) => {
                 return delete_with_claims::propose(cx, object, *cascade);
+            }
+            Self::Stop => {
+                return of_workload(cx, object, |it| (remedies::STOP.propose)(cx, it));
+            }
+            Self::Restart(it) => {
+                return of_workload(cx, object, |found| teardown::restart(cx, found, it));
+            }
+            Self::EndPod => {
+                let found = cx.cluster().pod_named(&object.key);
+                return match same_object(object, found, |it| it.uid.as_ref()) {
+                    Ok(pod) => teardown::end_pod(cx, pod),
+                    Err(refusal) => Ok(Err(refusal)),
+                };
+            }
+            Self::DeleteSnapshot => {
+                let namespace = object.key.namespace.clone().unwrap_or_default();
+                let found = cx.volume_snapshot(&namespace, &object.key.name)?;
+                return match same_object(object, found, |it| it.metadata.uid.as_ref()) {
+                    Ok(snapshot) => teardown::delete_snapshot(cx, snapshot),
+                    Err(refusal) => Ok(Err(refusal)),
+                };
             }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
             Self::Expand(growth) => {
@@ -415,6 +457,9 @@ impl Purpose {
             Self::SetRetention(_) | Self::SetRetentionPart(..) => {
                 Ok(Err(refusal("it is no StatefulSet")))
             }
+            Self::Stop | Self::EndPod | Self::DeleteSnapshot | Self::Restart(_) => {
+                Ok(Err(refusal("it is a volume")))
+            }
             Self::DeleteClaim(_)
             | Self::Disown
             | Self::Expand(_)
@@ -438,83 +483,6 @@ fn users(namespace: Option<&Text>) -> Vec<Reach> {
     let copies = [Kind::PersistentVolumeClaim, Kind::VolumeSnapshot];
     // Pods last: controllers create them, and they begin to use a claim at once.
     copies.into_iter().chain(Kind::WORKLOADS).chain([Kind::Pod]).map(within).collect()
-}
-
-/// Adds what is saved where the claim is Terminating, and how to go on. Users of the claim are not read: `retain` asks
-/// only for the objects that are named.
-fn rescued(
-    cx: &Cx,
-    volume: &Volume,
-    proposed: Result<Proposal, Refusal>,
-) -> Result<Proposal, Refusal> {
-    let Some(told) = facts::rescue(cx, volume) else { return proposed };
-    match proposed {
-        Ok(mut proposal) => {
-            proposal.notices.push(told);
-            Ok(proposal)
-        }
-        Err(refusal) if volume.reclaim_policy == ReclaimPolicy::Retain => {
-            Err(Refusal { reason: format!("{}; {told}", refusal.reason), ..refusal })
-        }
-        Err(refusal) => Err(refusal),
-    }
-}
-
-/// Refuses what the remedy refuses, and a volume that is younger than `--older-than`.
-fn aged(
-    cx: &Cx,
-    volume: &Volume,
-    proposed: Seen<Result<Proposal, Refusal>>,
-) -> Seen<Result<Proposal, Refusal>> {
-    Ok(match proposed? {
-        Ok(proposal) => old_enough(cx, volume, proposal),
-        refused @ Err(_) => refused,
-    })
-}
-
-/// Proposes to reclaim a Released volume now.
-fn reclaim(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
-    let proposal = match aged(cx, volume, (remedies::RECLAIM.propose)(cx, volume))? {
-        Ok(proposal) => proposal,
-        refused @ Err(_) => return Ok(refused),
-    };
-    match &volume.claim_ref {
-        Some(claim) if facts::claim_state(cx, volume)? == ClaimState::Absent => {
-            remedies::unless_custom_resources_want(cx, &claim.key, proposal)
-        }
-        _ => Ok(Ok(proposal)),
-    }
-}
-
-/// Proposes to announce that a volume will be reclaimed, if that could be done now.
-fn announce(cx: &Cx, volume: &Volume, announcing: &Announcing) -> Seen<Result<Proposal, Refusal>> {
-    // Asked again before each write, also where something else is not seen at that moment.
-    facts::announcements(cx)?;
-    match reclaim(cx, volume)? {
-        Ok(proposal) => remedies::announce(cx, volume, &proposal, announcing),
-        refused @ Err(_) => Ok(refused),
-    }
-}
-
-/// Proposes to reclaim a volume now, if that was announced long enough ago.
-fn reclaim_announced(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
-    facts::announcements(cx)?;
-    match reclaim(cx, volume)? {
-        Ok(proposal) => remedies::still_due(cx, volume, proposal),
-        refused @ Err(_) => Ok(refused),
-    }
-}
-
-/// Refuses a volume that is younger than `--older-than`. For an unknown age, the remedy has required
-/// `--include-unknown-age`.
-fn old_enough(cx: &Cx, volume: &Volume, proposal: Proposal) -> Result<Proposal, Refusal> {
-    let age = facts::phase_age(cx, volume);
-    if age.trust == Trust::Unknown || cx.older_than(&age, Threshold::OlderThan) {
-        return Ok(proposal);
-    }
-    let least = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
-    let reason = format!("it has been Released for less than {least}");
-    Err(Refusal { reason, effect: proposal.effect })
 }
 
 /// Proposes or refuses a change of a claim.
@@ -543,54 +511,15 @@ fn of_set(
     }
 }
 
-/// Proposes or refuses steps for the finalizers of a claim or an attachment.
-fn fix_finalizers(
+/// Proposes or refuses a change of a workload.
+fn of_workload(
     cx: &Cx,
     object: &ObjectRef,
-    request: &FinalizerRequest,
+    propose: impl Fn(&Workload) -> Seen<Result<Proposal, Refusal>>,
 ) -> Seen<Result<Proposal, Refusal>> {
-    let cluster = cx.cluster();
-    match cluster.subject(&object.key) {
-        Some(Subject::Claim(id)) => {
-            match same_object(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(claim) => finalizers::claim(cx, claim, request),
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        }
-        Some(Subject::Attachment(id)) => {
-            match same_object(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(attachment) => finalizers::attachment(cx, attachment, request),
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        }
-        _ => {
-            cluster.reach(object.key.kind, object.key.namespace.as_ref())?;
-            Ok(Err(missing()))
-        }
+    let found = cx.cluster().workload_named(&object.key);
+    match same_object(object, found, |it| it.uid.as_ref()) {
+        Ok(workload) => propose(workload),
+        Err(refusal) => Ok(Err(refusal)),
     }
-}
-
-/// Returns the object if it has the uid that was planned, and is no other of its name.
-fn same_object<'a, T>(
-    object: &ObjectRef,
-    found: Option<&'a T>,
-    uid: impl Fn(&T) -> Option<&Uid>,
-) -> Result<&'a T, Refusal> {
-    match found {
-        None => Err(missing()),
-        Some(it) if object.uid.is_some() && uid(it) != object.uid.as_ref() => {
-            Err(refusal("it was deleted and recreated under the same name"))
-        }
-        Some(it) => Ok(it),
-    }
-}
-
-fn missing() -> Refusal {
-    refusal("it does not exist")
-}
-
-/// Returns a refusal with no more than a reason.
-fn refusal(reason: &str) -> Refusal {
-    let effect = Effect { what: String::new(), risk: String::new() };
-    Refusal { reason: reason.to_owned(), effect }
 }

@@ -6,10 +6,10 @@ use super::{ObjectDetails, Plan, Purpose, orphan::not_reclaimed_elsewhere};
 use crate::cluster::Cx;
 use crate::guard::GUARD;
 use crate::journal::{Entry, History};
-use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Uid};
+use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Uid, WorkloadScale};
 use crate::remedies::{
-    AddedOwner, DELETED_AT_ONCE, FormerClaim, LoweredRequest, Rebinding, Recreation,
-    RetentionRequest, Reversal, adopt, disown, expand, finalizers, placeholder, recreate,
+    AddedOwner, DELETED_AT_ONCE, FormerClaim, LoweredRequest, Rebinding, Recreation, Restart,
+    RetentionRequest, Reversal, STOP, adopt, disown, expand, finalizers, placeholder, recreate,
     retention, retention_set, revert,
 };
 
@@ -137,6 +137,10 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Ok(Purpose::TakeBackOwner(Box::new(added)))
         }
         ("remove-owner-references", _) => Err(retention::NEVER_ADDED.to_owned()),
+        ("scale-workload", stop) if stop == STOP.id => restart(entry, saved?),
+        ("scale-workload", _) => Err("`teardown` stops it again".to_owned()),
+        ("delete-pod", _) => Err("a deleted pod is not created again".to_owned()),
+        ("delete-snapshot", _) => Err("the snapshot is deleted at the storage system".to_owned()),
         ("request-storage", expand::ID) => {
             let lowered = LoweredRequest::of(saved?, &intent.request.body, entry.sequence)?;
             Ok(Purpose::LowerRequest(Box::new(lowered)))
@@ -145,6 +149,19 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         ("set-retention-policy", _) => policy_before(entry, saved?),
         (action, _) => Err(format!("nothing undoes {action}")),
     }
+}
+
+/// Returns the purpose that starts a workload again.
+fn restart(entry: &Entry, saved: &Value) -> Result<Purpose, String> {
+    let key = &entry.intent.object.key;
+    let to = match (key.kind, saved["spec"]["replicas"].as_i64()) {
+        (Kind::Job | Kind::CronJob, _) => WorkloadScale::Suspended(false),
+        (_, Some(count)) => {
+            WorkloadScale::Replicas(i32::try_from(count).map_err(|_| "its number of replicas")?)
+        }
+        (_, None) => return Err("the journal does not contain its number of replicas".to_owned()),
+    };
+    Ok(Purpose::Restart(Box::new(Restart { undoes: entry.sequence, to })))
 }
 
 /// Name of the deletion of a claim, as an action and as a purpose.

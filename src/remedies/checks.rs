@@ -88,6 +88,23 @@ impl ReliedFlags {
         std::iter::once(reason).chain(whys).collect::<Vec<_>>().join("; ")
     }
 
+    /// Returns the same, and names no flag where a teardown lacks one: what overrides a refusal is looked up, not pasted.
+    ///
+    /// # Errors
+    /// When something was not read, and a flag would do in its place.
+    pub(super) fn settled_for(self, cx: &Cx) -> Seen<Result<Vec<&'static str>, String>> {
+        if cx.settings().teardown.is_none() || self.missing.is_empty() {
+            return self.settled();
+        }
+        let mut whys: Vec<_> = self.missing.iter().map(|it| &*it.why).collect();
+        whys.dedup();
+        let reason = whys.join("; ");
+        match self.missing.into_iter().find_map(|it| it.unseen) {
+            Some(unseen) => Err(Unseen { reason, ..unseen }),
+            None => Ok(Err(reason)),
+        }
+    }
+
     /// Returns the flags on which the checks rely, or why a required one is missing.
     ///
     /// # Errors
@@ -423,8 +440,12 @@ pub(super) fn nothing_else_uses(
     notices: &mut Vec<String>,
     relies_on: &mut ReliedFlags,
 ) {
-    let OtherUsers { signs, unseen, .. } = others;
+    let OtherUsers { signs, mut unseen, unasked, .. } = others;
     notices.extend(others.notices);
+    // A survey of a dump is no plan: the cluster is asked before anything is written.
+    if unasked && cx.settings().teardown.is_some() {
+        notices.extend(unseen.take().map(|it| it.reason));
+    }
     if signs.is_empty() && unseen.is_none() {
         return;
     }

@@ -28,6 +28,7 @@ pub(crate) mod retention_set;
 pub(crate) mod retention;
 pub(crate) mod revert;
 pub(crate) mod snapshot_first;
+pub(crate) mod teardown;
 
 use std::fmt;
 
@@ -40,7 +41,7 @@ pub(crate) use announced::{
 };
 pub(crate) use condemn::REMEDY as CONDEMN;
 pub(crate) use delete_claim::{
-    ClaimDeletionProgress, REMEDY as DELETE_CLAIM, propose as delete_claim,
+    ClaimDeletionProgress, REMEDY as DELETE_CLAIM, propose as delete_claim, survives,
 };
 pub(crate) use disown::REMEDY as DISOWN;
 pub(crate) use exclusive::KEPT_AT_ONCE;
@@ -63,6 +64,7 @@ pub(crate) use retention::{
 };
 pub(crate) use retention_set::{REMEDY as SET_RETENTION, RetentionPart, RetentionRequest};
 pub(crate) use revert::Reversal;
+pub(crate) use teardown::{Restart, STOP};
 
 /// A remedy for one kind of object: a volume, a claim, an attachment or a `StatefulSet`.
 #[derive(Debug)]

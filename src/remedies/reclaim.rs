@@ -65,7 +65,7 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
             return refuse(forward(cx, volume, demand, relies_on.besides(reason)));
         }
     };
-    let relies_on = match relies_on.settled()? {
+    let relies_on = match relies_on.settled_for(cx)? {
         Ok(flags) => flags,
         Err(reason) => return refuse(reason),
     };

@@ -58,6 +58,23 @@ fn anew(saved: &Value) -> Value {
     })
 }
 
+/// Returns the manifest of a volume for another cluster: policy Retain, and reserved for a claim of the same name,
+/// whatever uid that has there.
+pub fn for_another_cluster(saved: &Value) -> Value {
+    let mut manifest = anew(saved);
+    manifest["kind"] = json!("PersistentVolume");
+    if let Some(claim) = manifest.pointer_mut("/spec/claimRef").and_then(Value::as_object_mut) {
+        claim.remove("uid");
+    }
+    if let Some(annotations) =
+        manifest.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
+    {
+        // With it, the volume controller may clear the claimRef (`pv_controller.go`, `unbindVolume`).
+        annotations.remove("pv.kubernetes.io/bound-by-controller");
+    }
+    manifest
+}
+
 /// Proposes or refuses to recreate the volume object.
 ///
 /// # Errors

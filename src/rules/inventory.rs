@@ -16,6 +16,7 @@ use told::{
 };
 
 pub(super) use told::RULES;
+pub(crate) use told::deleting_command;
 
 /// What is wrong with a disk, a volume or a driver: enough to make a finding of it, which is much larger.
 #[derive(Debug)]

@@ -38,7 +38,9 @@ pub(crate) use explain::{
     known_driver,
 };
 pub(crate) use finding::Judgement;
-pub(crate) use inventory::{InventoryFinding, InventoryReport, disks_of_cluster, judge_inventory};
+pub(crate) use inventory::{
+    InventoryFinding, InventoryReport, deleting_command, disks_of_cluster, judge_inventory,
+};
 
 use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};
 use crate::model::{

@@ -9,6 +9,7 @@ use kubectl_storage::{
         finding_event,
         guard::{GuardChanges, GuardStatus},
         retention::{RetentionReport, simulation::RetentionSimulation},
+        teardown::{RecordedDisks, TeardownRecord},
         trend::StorageTrend,
         usage::UsageReport,
         watch_status::{WatchJournal, WatchLeaders, WatchPause, WatchStatus, watch_status},
@@ -262,6 +263,43 @@ fn the_shipped_schema_of_the_status_of_a_watch_is_that_of_the_code() {
     let status = serde_json::json!(status);
     assert!(validator.is_valid(&status), "{status:#}");
     assert!(!validator.is_valid(&serde_json::json!({"kind": "WatchStatus"})));
+}
+
+const TEARDOWN: &str = "docs/schema/teardown-record.v1alpha1.json";
+const RECORDED: &str = "docs/schema/recorded-disks.v1alpha1.json";
+
+/// The shipped example, surveyed; and what a record with its volumes says beside a listing.
+#[test]
+fn the_shipped_schemas_of_a_teardown_are_those_of_the_code() {
+    let schemas = [
+        (TEARDOWN, schemars::schema_for!(TeardownRecord)),
+        (RECORDED, schemars::schema_for!(RecordedDisks)),
+    ];
+    for (path, schema) in schemas {
+        let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+        expect_file(&root().join(path), &format!("{text}\n"));
+    }
+    let validator = |path: &str| {
+        let schema = serde_json::from_str(&read(&root().join(path))).expect("the schema is JSON");
+        jsonschema::validator_for(&schema).expect("the schema is one")
+    };
+    let shipped = root().join("examples/leaky-cluster.json.gz").to_string_lossy().into_owned();
+    let ran = Call::new(["teardown", "-A", "-f", &shipped, "-o", "json"]).run();
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+    let wrong: Vec<_> = validator(TEARDOWN).iter_errors(&said).map(|it| it.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let record: TeardownRecord = serde_json::from_value(said).expect("its own shape");
+    assert!(record.volumes.len() > 10, "{record:#?}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let in_folder = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (file, listing) = (in_folder("record.json"), in_folder("listing.json"));
+    std::fs::write(&file, &ran.stdout).expect("it is a temporary folder");
+    std::fs::write(&listing, "{\"Volumes\": []}").expect("it is a temporary folder");
+    let args = ["audit", "--inventory", &listing, "--record", &file, "-o", "json"];
+    let ran = Call::new(args).run();
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+    let wrong: Vec<_> = validator(RECORDED).iter_errors(&said).map(|it| it.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 const PLAN: &str = "docs/schema/plan.v1alpha1.json";

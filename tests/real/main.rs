@@ -42,6 +42,7 @@ mod retention;
 mod reused;
 mod support;
 mod survive;
+mod teardown;
 #[path = "../documents.rs"]
 mod documents;
 #[path = "../terminal.rs"]

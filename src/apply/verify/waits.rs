@@ -13,7 +13,7 @@ use super::super::{
 use crate::facts::EXTERNAL_PROVISIONER;
 use crate::model::{
     Claim, ClaimKey, ClaimPhase, JournalEntryNumber, ObjectKey, ObjectRef, ReclaimPolicy, Uid,
-    format_duration,
+    WorkloadScale, format_duration,
 };
 use crate::plan::ProposedChange;
 
@@ -438,6 +438,21 @@ pub(super) async fn until_gone(
     let last = last.map_or_else(String::new, |last| format!("; last error: {last}"));
     let waited = format_duration(wait);
     (Outcome::Pending, format!("it still exists after {waited}{last}"))
+}
+
+/// Verifies that the API server shows the scale of a workload. That its pods end is awaited for all together.
+pub(super) fn is_scaled(to: WorkloadScale, written: &Value) -> (Outcome, String) {
+    let shown = match to {
+        WorkloadScale::Replicas(count) => written["spec"]["replicas"] == count,
+        WorkloadScale::Suspended(is_suspended) => {
+            written["spec"]["suspend"].as_bool().unwrap_or(false) == is_suspended
+        }
+    };
+    match shown {
+        true => (Outcome::Done, format!("it is set: {to}")),
+        // A webhook has changed it.
+        false => (Outcome::Failed, "the API server shows another scale".to_owned()),
+    }
 }
 
 /// Waits until an object that no watch covers is deleted.

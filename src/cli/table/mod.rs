@@ -208,6 +208,11 @@ impl Right<'static> {
         Self { verb, group: kind.group().name, resource: kind.plural(), name: None }
     }
 
+    /// Returns a right to list objects of which this tool knows no kind.
+    pub(super) const fn list(group: &'static str, resource: &'static str) -> Self {
+        Self { verb: "list", group, resource, name: None }
+    }
+
     /// Returns a right to `ConfigMap`s, or to one of this name.
     pub(super) const fn config_map(verb: &'static str, name: Option<&'static str>) -> Self {
         Self { name, ..Self::of(verb, Kind::ConfigMap) }

@@ -8,7 +8,7 @@ use crate::{
     plan::RETENTION_RECONCILE,
     remedies::{
         ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, EXPAND, KEEP_BACKEND, REBIND,
-        RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION,
+        RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION, STOP,
     },
 };
 
@@ -37,6 +37,21 @@ const OWNERS: &[Right] = &{
     }
     rights
 };
+
+/// Rights to read what stands around the workloads that a teardown stops.
+const SURROUNDINGS: &[Right] = &[
+    Right::list("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    Right::list("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    Right::list("apiregistration.k8s.io", "apiservices"),
+    Right { verb: "get", group: "", resource: "services", name: None },
+    Right::list("keda.sh", "scaledobjects"),
+    Right::list("autoscaling.k8s.io", "verticalpodautoscalers"),
+    Right::list("argoproj.io", "applications"),
+    Right::list("velero.io", "backups"),
+    Right::list("velero.io", "restores"),
+    Right::list("velero.io", "datauploads"),
+    Right::list("velero.io", "datadownloads"),
+];
 
 /// Rights of `--snapshot-first`: the snapshot is read until it is ready, and before each later step.
 const SNAPSHOT_FIRST: &[Right] = &[
@@ -245,6 +260,39 @@ pub(super) static ROWS: &[CommandRow] = &[
             custom_users: true,
             conditional: &[DELETE_SETS, DELETE_NAMESPACES],
             ..Role::writer("delete", "What `delete` reads, watches and writes")
+        }],
+    },
+    CommandRow {
+        name: "teardown",
+        group: Group::Reclaim,
+        examples: &[
+            (
+                "Show what would be destroyed, what survives and why, and what blocks it",
+                "teardown --dry-run -A",
+            ),
+            (
+                "Stop what uses the claims, delete them, and wait until the drivers have deleted the volumes",
+                "teardown --destroy-data -A",
+            ),
+            (
+                "Keep every disk for another cluster: the record has a manifest of each",
+                "teardown --keep-data -n shop,ci --record disks.json",
+            ),
+            (
+                "In a pipeline, before the cluster is deleted",
+                "teardown --destroy-data -A --yes --confirm-cluster UID --max 40 --record torn-down.json",
+            ),
+            (
+                "Afterwards: which of the recorded disks the provider still has",
+                "audit --inventory disks.json --record torn-down.json",
+            ),
+        ],
+        roles: &[&Role {
+            also: &[OWNERS, SURROUNDINGS],
+            remedies: &[&RETAIN, &STOP, &DELETE_CLAIM, &RECLAIM],
+            writes: &[Right::of("delete", Kind::VolumeSnapshot)],
+            custom_users: true,
+            ..Role::writer("teardown", "What `teardown` reads, watches and writes")
         }],
     },
     CommandRow {

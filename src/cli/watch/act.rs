@@ -31,7 +31,7 @@ const FIELD_MANAGER: &str = "kubectl-storage-watch";
 
 /// Options of changes in the background.
 const OPTIONS: RunOptions =
-    RunOptions { parallel: None, dry_run: DryRun::None, events: true, wait: true };
+    RunOptions { parallel: None, per_driver: 1, dry_run: DryRun::None, events: true, wait: true };
 
 /// Returns the terms of acting by a policy. `namespace` is that of the journal.
 pub(super) fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {

@@ -170,6 +170,17 @@ pub(super) fn by_the_same_clock(plan: &Plan, server: Option<Time>) -> Result<(),
     Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(told), hint: Some(help) })
 }
 
+/// Refuses where the clocks of the API server and this machine differ.
+pub(super) fn same_clock(server: Option<Time>) -> Result<(), Failure> {
+    match server.and_then(|it| Breaker::of_clocks(it, Utc::now())) {
+        None => Ok(()),
+        Some(differ) => {
+            let error = anyhow::anyhow!("{differ}: nothing was changed");
+            Err(Failure { exit: Exit::Refused, error, hint: Some(differ.help().to_owned()) })
+        }
+    }
+}
+
 /// Notes every open entry of the journal about an object that a plan changes or refuses. Nothing is sent again on its
 /// account: the present state was judged anew.
 pub(super) async fn tell_unfinished(collected: &Collected, plan: &Plan) {

@@ -214,14 +214,19 @@ async fn in_cluster(collected: &Collected, found: &mut BTreeSet<String>) -> Vec<
 /// Reads the journal for a command that goes on to write, and tells what is wrong with it. Nothing rests on what was
 /// recorded in another cluster.
 pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
-    let (own, others) = futures::join!(read(collected), others(collected));
+    recalled(collected, true).await
+}
+
+/// Does the same; without `tells`, notes that were told before are not told again.
+pub(super) async fn recalled(collected: &Collected, tells: bool) -> Result<History, Failure> {
+    let (own, others) = futures::join!(read(collected), others(collected, tells));
     let (file, mut history) = own?;
     if let Some(why) = &history.distrusted {
         let error = anyhow::anyhow!(escape_control(&format!("{file}: {why}")).into_owned());
         return Err(Failure { exit: Exit::Refused, error, hint: None }
             .hint(Some("`journal` lists it; nothing is undone or destroyed by it")));
     }
-    for note in &history.notes {
+    for note in history.notes.iter().filter(|_| tells) {
         terminal::note(&escape_control(&format!("note: journal: {note}")));
     }
     history.others.extend(others);
@@ -230,7 +235,7 @@ pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
 
 /// Reads the journals that the command does not use: the file of this machine, and those in the cluster at their
 /// defaults. What they record can forbid something. Tells where one cannot be read.
-async fn others(collected: &Collected) -> Vec<History> {
+async fn others(collected: &Collected, tells: bool) -> Vec<History> {
     let Some(live) = &collected.live else { return Vec::new() };
     let mut found = Vec::new();
     if collected.cluster_journal.is_some()
@@ -245,7 +250,9 @@ async fn others(collected: &Collected) -> Vec<History> {
         }
     }
     for (place, read) in &found {
-        if let Err(error) = read {
+        if let Err(error) = read
+            && tells
+        {
             let told = format!("note: the journal {place} does not count: {}", error.with_cause());
             terminal::note(&escape_control(&told));
         }

@@ -16,6 +16,7 @@ pub(super) mod rebind;
 pub(super) mod retain;
 pub(super) mod retention_reconcile;
 mod several;
+pub(super) mod teardown;
 pub(super) mod undo;
 
 use std::path::{Path, PathBuf};
@@ -281,6 +282,7 @@ impl WriteArgs {
     pub(super) fn options(&self) -> RunOptions {
         RunOptions {
             parallel: self.parallel.map(usize::from),
+            per_driver: 1,
             dry_run: match self.dry_run {
                 DryRunFlag::Server => DryRun::Server,
                 DryRunFlag::None | DryRunFlag::Client => DryRun::None,

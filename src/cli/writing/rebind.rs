@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::{SavedArgs, WriteArgs, journal, perform, saved_manifest};
 use crate::{
@@ -67,6 +68,7 @@ impl RebindArgs {
             self.write.rests_on("rebind --from", "a file of this machine")?;
         }
         let from = self.from.as_deref().map(saved_manifest).transpose()?;
+        let from = from.map(|it| of_record(it, &volume)).transpose()?;
         let mut settings = self.write.settings();
         settings.backend_verified = self.backend_verified;
         let source = self.saved.or_watched(connection, None)?;
@@ -89,6 +91,20 @@ impl RebindArgs {
         tell_done(told.as_deref());
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
+}
+
+/// Returns the manifest of a volume from the record of a teardown, or the manifest itself.
+fn of_record(saved: Value, volume: &str) -> Result<Value, Failure> {
+    if saved["kind"] != "TeardownRecord" {
+        return Ok(saved);
+    }
+    let volumes = saved["volumes"].as_array().into_iter().flatten();
+    let of = |it: &&Value| it["volume"] == volume;
+    let manifest = volumes.clone().find(of).map(|it| it["manifest"].clone());
+    manifest.filter(|it| !it.is_null()).ok_or_else(|| {
+        let told = format!("the record has no manifest of pv/{}", escape_control(volume));
+        Failure::usage(told)
+    })
 }
 
 impl NamedClaim {

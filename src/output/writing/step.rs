@@ -144,6 +144,14 @@ fn step(action: &Action) -> PlannedStep {
         ),
         Action::SetRetentionPolicy { from, to, .. } => retention_changed(from, to),
         Action::RequestStorage { from, to, .. } => storage_requested(*from, *to),
+        Action::ScaleWorkload { from, to, .. } => (
+            format!("patch the scale from {from} to {to}, and annotate what it was"),
+            vec!["metadata.deletionTimestamp is absent".to_owned(), format!("the scale is {from}")],
+        ),
+        Action::DeletePod { .. } | Action::DeleteSnapshot { .. } => (
+            "delete the object".to_owned(),
+            vec!["metadata.deletionTimestamp was just read as absent".to_owned()],
+        ),
         Action::RemoveOwnerReferences { owners, claim } => owners_removed(claim, owners),
         Action::AddOwnerReference { owner, replaces, guard, .. } => {
             owner_added(owner, replaces, guard.as_ref())

@@ -39,9 +39,11 @@ pub struct ClaimDeletionProgress {
 }
 
 impl ClaimDeletionProgress {
-    /// Returns the progress after these steps.
-    pub fn after(done: &[Action]) -> Self {
-        Self { retained: done.iter().any(|it| matches!(it, Action::SetReclaimPolicy { .. })) }
+    /// Returns the progress after these further steps.
+    #[must_use]
+    pub fn after(self, done: &[Action]) -> Self {
+        let retains = |it: &Action| matches!(it, Action::SetReclaimPolicy { .. });
+        Self { retained: self.retained || done.iter().any(retains) }
     }
 }
 
@@ -57,7 +59,7 @@ pub fn propose(
     let (mut notices, mut relies_on) = (Vec::new(), checks::ReliedFlags::default());
     let decided = decide(cx, claim, progress, &mut notices, &mut relies_on);
     let decided = decided.and_then(|it| match it {
-        Ok(decided) => Ok(relies_on.settled()?.map(|flags| (decided, flags))),
+        Ok(decided) => Ok(relies_on.settled_for(cx)?.map(|flags| (decided, flags))),
         Err(reason) => Ok(Err(reason)),
     });
     Ok(match decided.map_err(obstacles::with_consequence)? {
@@ -385,6 +387,43 @@ fn allowed(
         notices.push(checks::attaches_without_trace(driver));
     }
     Ok(Ok((what, risk)))
+}
+
+/// Why the storage of a claim's volume outlives its claim, whatever runs: its driver would leave it, or must not be told
+/// to delete it. `None` where it can be destroyed once everything runs that has to.
+///
+/// # Errors
+/// When an object was not read on which this rests.
+pub fn survives(cx: &Cx, volume: &Volume) -> Seen<Option<String>> {
+    let owner = facts::owner(volume);
+    if let Err(reason) = checks::backend_is_known(volume) {
+        return Ok(Some(reason));
+    }
+    match &volume.reclaim_policy {
+        ReclaimPolicy::Delete | ReclaimPolicy::Retain => {}
+        policy => return Ok(Some(format!("its policy is {policy}"))),
+    }
+    let mut relies_on = ReliedFlags::default();
+    let clearance = match exclusive::clearance(cx, volume, &owner, None, None, &mut relies_on)? {
+        Ok(clearance) => clearance,
+        Err(reason) => return Ok(Some(relies_on.besides(reason))),
+    };
+    if clearance.keeps_data {
+        return Ok(Some(format!("{} {}", owner.describe(), clearance.what)));
+    }
+    // What only an assertion about its driver allows is undecided; what no cluster made survives without one.
+    let mut of_static = ReliedFlags::default();
+    if let Err(reason) = exclusive::made_here(cx, volume, &owner, &mut of_static) {
+        return Ok(Some(reason));
+    }
+    if let Err(reason) = of_static.settled_for(cx)? {
+        return Ok(Some(reason));
+    }
+    if volume.is_dynamic() {
+        return Ok(None);
+    }
+    let acts = reclaim::owner_will_act(cx, volume, &owner, Some(&mut ReliedFlags::default()))?;
+    Ok(acts.err().map(|reason| format!("it is statically provisioned: {reason}")))
 }
 
 /// Refuses where another claim references the volume too.

@@ -61,6 +61,7 @@ pub(super) fn not_used(
     let is_owned = reasons.iter().any(|it| matches!(it, UnsafeReason::Owned(_)));
     let users = others.users.iter().filter(|it| !(is_owned && told(it)));
     reasons.extend(users.cloned().map(UnsafeReason::Other));
+    reasons.retain(|it| !facts::is_ended_by_teardown(cx, it));
     if cx.settings().delete_leftovers {
         let count = reasons.len();
         reasons.retain(|it| leftover_of(it).is_none_or(|it| settled(cx, it).is_err()));
@@ -76,8 +77,12 @@ pub(super) fn not_used(
     }
     checks::nothing_else_uses(cx, others, notices, relies_on);
     notices.extend(dormant);
-    for it in facts::template_of(cx, claim)? {
-        notice_scale_up(cx, &it, notices);
+    // What a teardown has stopped is not scaled up.
+    let stopped = |it: &SetTemplate| {
+        cx.settings().teardown.as_ref().is_some_and(|terms| terms.has_stopped_set(it.set))
+    };
+    for it in facts::template_of(cx, claim)?.iter().filter(|it| !stopped(it)) {
+        notice_scale_up(cx, it, notices);
     }
     Ok(Ok(()))
 }

@@ -197,7 +197,7 @@ fn holds(
         let mut after = fixture.clone();
         let now = Volume { reclaim_policy: ReclaimPolicy::Retain, ..volume.clone() };
         after.rows.push(Row::Volume(Box::new(now)));
-        let progress = ClaimDeletionProgress::after(done);
+        let progress = ClaimDeletionProgress::default().after(done);
         let again = ask(&after, claim, progress.retained).expect("it was confirmed");
         assert_eq!(again.steps, rest);
         assert!(again.notices.iter().all(|it| proposal.notices.contains(it)), "{again:?}");

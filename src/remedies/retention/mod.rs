@@ -80,7 +80,7 @@ impl RetentionChange {
     #[must_use]
     pub fn after(self, done: &[Action]) -> Self {
         match self {
-            Self::DeleteLeftover(_) => Self::DeleteLeftover(ClaimDeletionProgress::after(done)),
+            Self::DeleteLeftover(progress) => Self::DeleteLeftover(progress.after(done)),
             Self::RemoveOwners | Self::AddOwner => self,
         }
     }

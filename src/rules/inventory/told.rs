@@ -1,11 +1,11 @@
 //! The rules about disks, and what a finding about one says, with the commands that it prints.
 
 use crate::cluster::ReferencingVolume;
-use crate::facts::{Inventory, NAMING, quoted};
+use crate::facts::{Inventory, NAMING, quoted, zones};
 use crate::listings::{Disk, provider};
 use crate::model::{
-    Age, Finding, Kind, ObjectKey, ObjectRef, Severity, Text, Time, VolumeColumns, first_of,
-    format_bytes, format_time,
+    Age, Finding, Kind, ObjectKey, ObjectRef, Severity, Text, Time, Volume, VolumeColumns,
+    first_of, format_bytes, format_time,
 };
 use crate::rules::{CapacityRisk, Rule};
 
@@ -229,6 +229,17 @@ fn commands(disk: &Disk) -> [String; 3] {
         ("WHOLE", &disk.place),
     ];
     provider(&disk.backend.driver).commands.map(|template| command(template, &names))
+}
+
+/// Returns the provider's command that deletes the disk of a volume; `None` where none is known.
+pub fn deleting_command(volume: &Volume) -> Option<String> {
+    let backend = volume.backend.as_ref()?;
+    let mut disk = Disk::new(&backend.driver, &*backend.handle);
+    let zones: Vec<&str> = volume.node_affinity.as_deref().map(zones).unwrap_or_default();
+    let place = (provider(&backend.driver).place_of)(&backend.handle, &zones);
+    disk.place = place.as_deref().map(Text::from).unwrap_or_default();
+    let [_, _, deletes] = commands(&disk);
+    Some(deletes).filter(|it| !it.is_empty())
 }
 
 /// Returns a command with what the placeholders in its words stand for.

@@ -34,7 +34,7 @@ const DATE: [(&str, &str); 10] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 29] = [
+const STOPWATCH: [(&str, &str); 30] = [
     ("src/apply/receipt.rs", "how old something is that was read or judged"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/dry_run.rs", "how long to wait before expired Leases are read again"),
@@ -51,6 +51,7 @@ const STOPWATCH: [(&str, &str); 29] = [
     ("src/cli/acting/permit.rs", "how old the answer is that nobody has paused it"),
     ("src/cli/acting/session.rs", "how old a look is"),
     ("src/cli/writing/guard/status.rs", "how long to wait until what was installed is in force"),
+    ("src/cli/writing/teardown/phases.rs", "how long to wait until nothing uses the claims"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/reader.rs", "how long an answer took, and its body may take"),
     ("src/journal/segment_log.rs", "when a record is given up for which a write waits"),

@@ -1,0 +1,476 @@
+//! The steps of a teardown, each a plan, in the order of semantics K.5: policies held, workloads stopped, their use
+//! awaited, claims deleted, volumes reclaimed.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use super::{Look, RecordFile, TeardownArgs, refused};
+use crate::{
+    apply::{ChangeReceipt, Confirmed, DryRun, Outcome, Receipt, RunProgress},
+    cli::{
+        Failure, Interrupt,
+        args::ConnectionArgs,
+        collect::dump_failure,
+        terminal,
+        writing::perform::{Execution, execute, open_journal},
+    },
+    client::ObjectRequest,
+    model::{ClaimKey, ObjectRef, Uid, escape_control, format_bytes, format_duration},
+    plan::{
+        Plan,
+        teardown::{self as plan, VolumeStep},
+    },
+};
+
+/// Number of times that one workload is stopped before another client is named.
+const STOPS: usize = 3;
+/// Pause between two looks at what still uses the claims.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The steps of one run.
+pub(super) struct Phases<'a> {
+    pub(super) args: &'a TeardownArgs,
+    pub(super) connection: &'a ConnectionArgs,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+/// The end of a run.
+pub(super) struct Ended {
+    pub(super) look: Look,
+    /// Whether every step was carried out.
+    pub(super) complete: bool,
+    pub(super) interrupted: bool,
+    pub(super) notes: Vec<String>,
+}
+
+/// Why a run goes no further.
+enum Stop {
+    Interrupted,
+    Early(String),
+}
+
+impl Phases<'_> {
+    /// Sends every request as a dry run that can be tried before something is stopped.
+    pub(super) async fn rehearse(&self, look: &mut Look) -> Result<(), Failure> {
+        let survey = look.survey.clone();
+        let stops = stops(&survey);
+        let mut plans: Vec<Plan> = Vec::new();
+        let rehearsed = look.rehearsed.clone();
+        for make in 0..4 {
+            let plan = look
+                .collected
+                .make(&rehearsed, |cx| match make {
+                    0 => plan::hold(cx, &survey),
+                    1 => plan::stop(cx, &stops),
+                    2 => plan::end_snapshots(cx, &survey),
+                    _ => plan::end_claims(cx, &survey),
+                })
+                .await?;
+            plans.push(plan);
+        }
+        for (index, plan) in plans.into_iter().enumerate() {
+            if plan.changes.is_empty() {
+                continue;
+            }
+            // The cluster as it was read is used up by each plan.
+            let mut anew;
+            let look = if index == 0 {
+                &mut *look
+            } else {
+                anew = Box::pin(self.args.look(self.connection, false)).await?;
+                &mut anew
+            };
+            let receipt = self.execute(look, plan, DryRun::Server, &|_| {}).await?;
+            // What another client changes meanwhile is judged again before the write.
+            let is_refused =
+                |it: &&ChangeReceipt| !matches!(it.outcome, Outcome::Done | Outcome::Stale);
+            let refused_ones = receipt.done.iter().filter(is_refused);
+            let mut told: Vec<_> =
+                refused_ones.map(|it| format!("{}: {}", it.change.object, it.detail)).collect();
+            let more = told.len().saturating_sub(NAMED);
+            told.truncate(NAMED);
+            if let Some(last) = told.pop() {
+                for line in &told {
+                    terminal::note(&escape_control(&format!("error: {line}")));
+                }
+                let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+                return Err(refused(&escape_control(&format!("{last}{more}")))
+                    .hint(Some("a dry run was refused; nothing was changed")));
+            }
+        }
+        *look = Box::pin(self.args.look(self.connection, false)).await?;
+        Ok(())
+    }
+
+    /// Carries out all steps.
+    pub(super) async fn run(&self, file: &mut RecordFile) -> Result<Ended, Failure> {
+        self.interrupt.begin();
+        let ended = Box::pin(self.steps(file)).await;
+        self.interrupt.finish();
+        let stop = ended?;
+        let look = Box::pin(self.args.look(self.connection, false)).await?;
+        file.finish(&look.collected.intake.cluster, &look.history);
+        let mut notes = Vec::new();
+        let stop = match stop {
+            Ok(()) => None,
+            Err(stop) => {
+                notes.extend(what_is_stopped(&look));
+                Some(stop)
+            }
+        };
+        let interrupted = matches!(stop, Some(Stop::Interrupted));
+        if let Some(Stop::Early(why)) = &stop {
+            notes.insert(0, format!("error: the run ended early: {why}"));
+        }
+        Ok(Ended { look, complete: stop.is_none(), interrupted, notes })
+    }
+
+    async fn steps(&self, file: &mut RecordFile) -> Result<Result<(), Stop>, Failure> {
+        // 1. Nothing that is stopped may take data with it.
+        let look = match Box::pin(self.hold()).await? {
+            Ok(look) => look,
+            Err(stop) => return Ok(Err(stop)),
+        };
+        // 2 and 3. Workloads are stopped, until nothing uses the claims.
+        let deleted = look.deleted();
+        let mut stopped: BTreeMap<Uid, usize> = BTreeMap::new();
+        let deadline = Instant::now();
+        let mut late = None;
+        loop {
+            let mut look = Box::pin(self.args.look(self.connection, false)).await?;
+            match self.stop(&mut look, &mut stopped, &deleted).await? {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(stop) => return Ok(Err(stop)),
+            }
+            match self.await_free(&mut look, &deleted, deadline).await? {
+                Awaited::Free => break,
+                Awaited::Again => {}
+                Awaited::Late(why) => {
+                    late = Some(why);
+                    break;
+                }
+                Awaited::Interrupted => return Ok(Err(Stop::Interrupted)),
+            }
+        }
+        // 4 and 5. Snapshots first: some drivers delete no volume that has them.
+        let mut look = Box::pin(self.args.look(self.connection, false)).await?;
+        let (settings, survey) = (look.settings.clone(), look.survey.clone());
+        let plan = look.collected.make(&settings, |cx| plan::end_snapshots(cx, &survey)).await?;
+        if !plan.changes.is_empty() {
+            self.recorded(&mut look, plan, file).await?;
+            look = Box::pin(self.args.look(self.connection, false)).await?;
+        }
+        let (settings, survey) = (look.settings.clone(), look.survey.clone());
+        let plan = look.collected.make(&settings, |cx| plan::end_claims(cx, &survey)).await?;
+        for refusal in &plan.refusals {
+            let told = format!("{}: not deleted: {}", refusal.object, refusal.reason);
+            terminal::note(&escape_control(&told));
+        }
+        let receipt = self.recorded(&mut look, plan, file).await?;
+        if receipt.interrupted {
+            return Ok(Err(Stop::Interrupted));
+        }
+        let going: Vec<_> = survey
+            .volumes
+            .iter()
+            .filter(|it| it.step == VolumeStep::AwaitsVolume)
+            .filter_map(|it| it.volume.clone())
+            .collect();
+        self.await_gone(&going).await?;
+        Ok(match late {
+            None => Ok(()),
+            Some(why) => Err(Stop::Early(why)),
+        })
+    }
+
+    /// Sets the policy of all volumes to Retain that are in danger otherwise. Another client may change one meanwhile:
+    /// then it is looked at again.
+    async fn hold(&self) -> Result<Result<Look, Stop>, Failure> {
+        let mut last = String::new();
+        for _ in 0..STOPS {
+            let mut look = Box::pin(self.args.look(self.connection, false)).await?;
+            let (settings, survey) = (look.settings.clone(), look.survey.clone());
+            let plan = look.collected.make(&settings, |cx| plan::hold(cx, &survey)).await?;
+            if let Some(refusal) = plan.refusals.first() {
+                return Ok(Err(Stop::Early(format!("{}: {}", refusal.object, refusal.reason))));
+            }
+            if plan.changes.is_empty() {
+                return Ok(Ok(look));
+            }
+            let receipt = self.execute(&mut look, plan, DryRun::None, &|_| {}).await?;
+            if receipt.interrupted {
+                return Ok(Err(Stop::Interrupted));
+            }
+            let failed = receipt.done.iter().find(|it| it.outcome != Outcome::Done);
+            match failed {
+                Some(it) => last = format!("{}: {}", it.change.object, it.detail),
+                None => continue,
+            }
+            let is_final =
+                |it: &&ChangeReceipt| !matches!(it.outcome, Outcome::Done | Outcome::Stale);
+            if let Some(it) = receipt.done.iter().find(is_final) {
+                return Ok(Err(Stop::Early(format!("{}: {}", it.change.object, it.detail))));
+            }
+        }
+        Ok(Err(Stop::Early(last)))
+    }
+
+    /// Stops what runs, and returns whether anything was stopped. Each object is stopped a few times at most.
+    async fn stop(
+        &self,
+        look: &mut Look,
+        stopped: &mut BTreeMap<Uid, usize>,
+        deleted: &BTreeSet<ClaimKey>,
+    ) -> Result<Result<bool, Stop>, Failure> {
+        let settings = look.settings.clone();
+        let users = look.collected.make(&settings, |cx| plan::users(cx, deleted)).await?;
+        let users = users.map_err(|unseen| refused(&unseen.reason))?;
+        if let Some(obstacle) = users.obstacles.first() {
+            let object = obstacle.object.as_ref().map_or_else(String::new, |it| format!("{it}: "));
+            return Ok(Err(Stop::Early(format!("{object}{}", obstacle.reason))));
+        }
+        // Workloads first: what they control is not created again then.
+        let objects: Vec<_> = match users.stops.is_empty() {
+            false => users.stops.into_iter().collect(),
+            true => users.pods.into_iter().collect(),
+        };
+        if objects.is_empty() {
+            return Ok(Ok(false));
+        }
+        for uid in objects.iter().filter_map(|it| it.uid.clone()) {
+            *stopped.entry(uid).or_default() += 1;
+        }
+        let often = |it: &&ObjectRef| {
+            it.uid.as_ref().is_some_and(|uid| stopped.get(uid).is_some_and(|it| *it > STOPS))
+        };
+        if let Some(object) = objects.iter().find(often) {
+            let who = who_wrote(look, object).await;
+            return Ok(Err(Stop::Early(format!(
+                "{object} was stopped {STOPS} times, and {who} starts it again: stop that first"
+            ))));
+        }
+        let plan = look.collected.make(&settings, |cx| plan::stop(cx, &objects)).await?;
+        // Another client may have been first: the next look tells.
+        let receipt = self.execute(look, plan, DryRun::None, &|_| {}).await?;
+        if receipt.interrupted {
+            return Ok(Err(Stop::Interrupted));
+        }
+        let failed = receipt
+            .done
+            .iter()
+            .find(|it| !matches!(it.outcome, Outcome::Done | Outcome::Stale | Outcome::Pending));
+        Ok(match failed {
+            Some(it) => Err(Stop::Early(format!("{}: {}", it.change.object, it.detail))),
+            None => Ok(true),
+        })
+    }
+
+    /// Waits until nothing refuses the deletion of the claims, or something runs again.
+    async fn await_free(
+        &self,
+        look: &mut Look,
+        deleted: &BTreeSet<ClaimKey>,
+        since: Instant,
+    ) -> Result<Awaited, Failure> {
+        let (settings, survey) = (look.settings.clone(), look.survey.clone());
+        let deadline = self.args.timeout.0.unwrap_or(Duration::MAX);
+        let bar = bar();
+        loop {
+            let (waits, runs) = look
+                .collected
+                .make(&settings, |cx| {
+                    let plan = plan::end_claims(cx, &survey);
+                    let users = plan::users(cx, deleted).unwrap_or_default();
+                    let mut waits: Vec<_> =
+                        plan.refusals.into_iter().map(|it| (it.object, it.reason)).collect();
+                    waits.extend(plan::ending(cx, &survey));
+                    (waits, !users.stops.is_empty() || !users.pods.is_empty())
+                })
+                .await?;
+            if runs {
+                return Ok(Awaited::Again);
+            }
+            let Some(first) = waits.first() else { return Ok(Awaited::Free) };
+            if self.interrupt.asked() {
+                return Ok(Awaited::Interrupted);
+            }
+            if since.elapsed() >= deadline {
+                let waited = format_duration(deadline);
+                return Ok(Awaited::Late(format!(
+                    "after {waited}, {} of {} claims cannot be deleted; {}: {}",
+                    waits.len(),
+                    deleted.len(),
+                    first.0,
+                    first.1
+                )));
+            }
+            bar.set_message(
+                escape_control(&format!(
+                    "waiting for {} of {} claims: {}: {}",
+                    waits.len(),
+                    deleted.len(),
+                    first.0,
+                    first.1
+                ))
+                .into_owned(),
+            );
+            let watches = look.collected.live.as_mut().and_then(|live| live.watches.as_mut());
+            match watches {
+                None => tokio::time::sleep(PAUSE).await,
+                Some(watches) => {
+                    let next = watches.next(&mut look.collected.intake);
+                    if let Ok(taken) = tokio::time::timeout(PAUSE, next).await {
+                        taken.map_err(dump_failure)?;
+                        // What comes next mostly comes at once.
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until volumes are gone whose deletion was under way before.
+    async fn await_gone(&self, volumes: &[ObjectRef]) -> Result<(), Failure> {
+        let (began, deadline) = (Instant::now(), self.args.timeout.0.unwrap_or(Duration::MAX));
+        while !volumes.is_empty() && began.elapsed() < deadline && !self.interrupt.asked() {
+            let look = Box::pin(self.args.look(self.connection, false)).await?;
+            let cluster = &look.collected.intake.cluster;
+            let remains = |it: &&ObjectRef| {
+                cluster.volume_named(&it.key.name).is_some_and(|found| found.metadata.uid == it.uid)
+            };
+            if !volumes.iter().any(|it| remains(&it)) {
+                break;
+            }
+            tokio::time::sleep(PAUSE * 4).await;
+        }
+        Ok(())
+    }
+
+    /// Carries out a plan, and records each outcome.
+    async fn recorded(
+        &self,
+        look: &mut Look,
+        plan: Plan,
+        file: &mut RecordFile,
+    ) -> Result<Receipt, Failure> {
+        let bytes: u64 = plan.bytes();
+        let (count, done) = (plan.changes.len(), RefCell::new((0_usize, 0_u64)));
+        let bar = bar();
+        let file = RefCell::new(file);
+        let progress = |it: RunProgress<'_>| match it {
+            RunProgress::Begun(_) => {}
+            RunProgress::Ended(receipt) => {
+                file.borrow_mut().take(receipt);
+                let mut done = done.borrow_mut();
+                done.0 += 1;
+                done.1 += receipt.change.capacity().unwrap_or(0);
+                let told = format!(
+                    "{} of {count} claims and volumes, {} of {}; last: {}: {}",
+                    done.0,
+                    format_bytes(done.1),
+                    format_bytes(bytes),
+                    receipt.change.object,
+                    receipt.detail
+                );
+                bar.set_message(escape_control(&told).into_owned());
+            }
+        };
+        self.execute(look, plan, DryRun::None, &progress).await
+    }
+
+    async fn execute(
+        &self,
+        look: &mut Look,
+        plan: Plan,
+        dry_run: DryRun,
+        progress: &dyn Fn(RunProgress<'_>),
+    ) -> Result<Receipt, Failure> {
+        let journal = open_journal(&look.collected, &self.args.field_manager, None).await?;
+        let execution = Execution {
+            journal: &journal,
+            field_manager: &self.args.field_manager,
+            options: self.args.options(dry_run),
+            interrupted: &|| self.interrupt.asked(),
+            in_background: None,
+            progress,
+        };
+        let receipt =
+            Box::pin(execute(&mut look.collected, Confirmed::by_user(plan), execution)).await?;
+        for note in &receipt.notes {
+            terminal::note(&format!("note: {}", escape_control(note)));
+        }
+        Ok(receipt)
+    }
+}
+
+/// Tells what remains stopped, and how each is started again.
+fn what_is_stopped(look: &Look) -> Vec<String> {
+    let cluster = &look.collected.intake.cluster;
+    let remains = look.earlier.entries.iter().filter(|(_, object)| {
+        let found = cluster.workload_named(&object.key).filter(|it| it.uid == object.uid);
+        found.is_some_and(crate::facts::is_stopped)
+    });
+    remains
+        .map(|(entry, object)| {
+            let number = look.history.numbered(*entry);
+            format!(
+                "stopped: {object}; `kubectl storage undo {}` starts it again",
+                number.arguments()
+            )
+        })
+        .collect()
+}
+
+/// Number of refusals that are named.
+const NAMED: usize = 5;
+
+/// Result of waiting for the users of claims.
+enum Awaited {
+    Free,
+    /// Something runs again.
+    Again,
+    Late(String),
+    Interrupted,
+}
+
+/// Returns everything that a survey stops.
+fn stops(survey: &plan::TeardownSurvey) -> Vec<ObjectRef> {
+    let workloads = survey.workloads.iter().map(|it| it.0.clone());
+    workloads.chain(survey.pods.iter().cloned()).collect()
+}
+
+/// Returns who wrote the scale of an object last, by `managedFields`.
+async fn who_wrote(look: &Look, object: &ObjectRef) -> String {
+    let Some(live) = &look.collected.live else { return "another client".to_owned() };
+    let request = ObjectRequest::of(&object.key, object.key.kind.group().version);
+    let read = live.reader.get_object::<Value>(&request).await;
+    let entries =
+        read.ok().and_then(|it| it.value["metadata"]["managedFields"].as_array().cloned());
+    let sets = |it: &&Value| {
+        let spec = &it["fieldsV1"]["f:spec"];
+        !spec["f:replicas"].is_null() || !spec["f:suspend"].is_null()
+    };
+    let entries = entries.unwrap_or_default();
+    let newest =
+        entries.iter().filter(sets).max_by_key(|it| it["time"].as_str().unwrap_or_default());
+    match newest.and_then(|it| it["manager"].as_str()) {
+        Some(manager) => format!("field manager {manager:?}"),
+        None => "another client".to_owned(),
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}

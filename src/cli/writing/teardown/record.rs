@@ -1,0 +1,300 @@
+//! The record of a teardown as a file: written before the first write, and after each outcome, whole or not at all.
+
+use std::{
+    collections::BTreeMap,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::{
+    apply::{ChangeReceipt, Outcome},
+    cli::{Exit, Failure},
+    client::{ListForm, ListRequest, Reader, list_json},
+    cluster::Cluster,
+    dump::private_file_beside,
+    journal::History,
+    model::{Action, Kind, escape_control, format_time},
+    output::{list, teardown::TeardownRecord},
+    remedies::recreate::for_another_cluster,
+    rules::deleting_command,
+};
+
+/// The record of a teardown, and its file.
+#[derive(Debug)]
+pub(super) struct RecordFile {
+    path: PathBuf,
+    pub(super) record: TeardownRecord,
+    /// Why it could not be written; then the run is not complete.
+    pub(super) failed: Option<String>,
+}
+
+impl RecordFile {
+    /// Begins the record in a file, with what an earlier run of the same teardown recorded there.
+    ///
+    /// # Errors
+    /// When the file is something else, or cannot be written.
+    pub(super) fn begin(path: &Path, mut record: TeardownRecord) -> Result<Self, Failure> {
+        if let Some(earlier) = read_if_there(path)? {
+            let here = &record.metadata;
+            let of = &earlier.metadata;
+            if of.cluster.uid != here.cluster.uid || of.mode != here.mode {
+                let told = format!(
+                    "{} is the record of another teardown ({}, cluster {})",
+                    path.display(),
+                    of.mode,
+                    of.cluster.uid.as_deref().unwrap_or("unknown")
+                );
+                return Err(refused(&told).hint(Some("name another file with --record")));
+            }
+            record.join(earlier);
+        }
+        record.sum();
+        let mut file = Self { path: path.to_owned(), record, failed: None };
+        file.write();
+        match file.failed.take() {
+            None => Ok(file),
+            Some(why) => Err(refused(&format!(
+                "the record cannot be written to {}: {why}; nothing was changed",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Writes the record, whole or not at all, and durably.
+    pub(super) fn write(&mut self) {
+        let written = || -> std::io::Result<()> {
+            let (temporary, mut file) = private_file_beside(&self.path)?;
+            let written = list::json(&mut file, &self.record)
+                .and_then(|()| file.flush())
+                .and_then(|()| file.sync_all())
+                .and_then(|()| std::fs::rename(&temporary, &self.path));
+            if written.is_err() {
+                let _ = std::fs::remove_file(&temporary);
+            }
+            written
+        };
+        self.failed = written().err().map(|error| error.to_string());
+    }
+
+    /// Returns the path of the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes in how a change has ended.
+    pub(super) fn take(&mut self, done: &ChangeReceipt) {
+        let destroys = self.record.metadata.mode == "destroy-data";
+        let steps = &done.change.proposal.steps;
+        let is_about_data = steps.iter().any(|it| {
+            matches!(it, Action::DeleteClaim { .. } | Action::ReclaimReleased { .. })
+                || matches!(it, Action::SetReclaimPolicy { to, .. } if to.to_string() == "Delete")
+        });
+        let object = &done.change.object;
+        let outcome = match (done.outcome, destroys) {
+            // The disk stays, whatever became of the claim.
+            (_, false) => "kept",
+            (Outcome::Done, true) => "destroyed",
+            (Outcome::Unanswered, true) => "unknown",
+            (_, true) => "left",
+        };
+        if object.key.kind == Kind::VolumeSnapshot {
+            let named = |it: &&mut crate::output::teardown::TornDownSnapshot| {
+                Some(&*it.object.name) == Some(&*object.key.name)
+                    && it.object.namespace.as_deref() == object.key.namespace.as_deref()
+            };
+            if let Some(it) = self.record.snapshots.iter_mut().find(named) {
+                it.outcome = Some(outcome.to_owned());
+                it.reason.clone_from(&done.detail);
+            }
+        } else if is_about_data {
+            // A claim of the same name may have had another volume before.
+            let claim = object.key.as_claim().map(|it| it.to_string());
+            let volume = steps.iter().find_map(|it| match it {
+                Action::DeleteClaim { released, .. } => released.as_ref(),
+                Action::ReclaimReleased { volume, .. }
+                | Action::SetReclaimPolicy { volume, .. } => Some(volume),
+                _ => None,
+            });
+            let volume = volume.map(|it| &*it.key.name);
+            let is_it = |it: &&mut crate::output::teardown::TornDownVolume| match volume {
+                Some(name) => it.volume.as_deref() == Some(name),
+                None => it.volume.is_none() && it.claim == claim,
+            };
+            for it in self.record.volumes.iter_mut().filter(is_it) {
+                let is_data = it.volume.is_some();
+                it.outcome = Some(if is_data { outcome } else { "kept" }.to_owned());
+                it.reason.clone_from(&done.detail);
+            }
+        }
+        self.record.sum();
+        self.write();
+    }
+
+    /// Completes the record by what the cluster has now.
+    pub(super) fn finish(&mut self, cluster: &Cluster, history: &History) {
+        let destroys = self.record.metadata.mode == "destroy-data";
+        for it in &mut self.record.volumes {
+            let (outcome, reason) = match (&*it.plan, it.outcome.as_deref(), &it.volume) {
+                (_, Some("destroyed"), _) => continue,
+                ("leave", ..) => ("left", None),
+                ("keep", ..) | (_, _, None) => ("kept", None),
+                (_, known, Some(name)) => {
+                    let volume = cluster.volume_named(name);
+                    let uid = volume.and_then(|it| it.metadata.uid.as_ref());
+                    let is_same = uid.is_some() && uid.map(ToString::to_string) == it.uid;
+                    let given_back = given_back(history, it.uid.as_deref());
+                    match (is_same, destroys, given_back) {
+                        (_, false, _) => ("kept", None),
+                        (true, true, _) => {
+                            ("left", known.is_none().then(|| "it still exists".to_owned()))
+                        }
+                        (false, true, Some(entry)) => (
+                            "destroyed",
+                            Some(format!(
+                                "its object is gone since entry {entry} of the journal set its policy to \
+                                 Delete"
+                            )),
+                        ),
+                        (false, true, None) if it.reason == UNDER_WAY => {
+                            ("destroyed", Some("its deletion has ended".to_owned()))
+                        }
+                        (false, true, None) => (
+                            "unknown",
+                            Some(
+                                "its object is gone, and this teardown did not have it deleted"
+                                    .to_owned(),
+                            ),
+                        ),
+                    }
+                }
+            };
+            it.outcome = Some(outcome.to_owned());
+            if let Some(reason) = reason {
+                it.reason = reason;
+            }
+        }
+        for it in &mut self.record.snapshots {
+            if it.outcome.is_none() {
+                let outcome = if it.plan == "keep" { "kept" } else { "left" };
+                it.outcome = Some(outcome.to_owned());
+            }
+        }
+        self.record.obstacles.clear();
+        self.record.metadata.finished_at = cluster.clock().as_ref().map(format_time);
+        self.record.sum();
+        self.write();
+    }
+}
+
+/// The reason of a volume whose deletion was under way before.
+const UNDER_WAY: &str = "its deletion is under way";
+
+/// Returns the entry with which a teardown set the policy of a volume to Delete.
+fn given_back(history: &History, uid: Option<&str>) -> Option<u64> {
+    let uid = uid?;
+    let is_it = |it: &&crate::journal::Entry| {
+        it.intent.object.uid.as_ref().is_some_and(|it| it.to_string() == uid)
+            && it.intent.command == crate::plan::teardown::DESTROY
+            && it.intent.reclaims()
+            && it.may_have_written()
+    };
+    history.entries.iter().rev().find(is_it).map(|it| it.sequence)
+}
+
+impl TeardownRecord {
+    /// Joins what an earlier run recorded: volumes that are not there any more, and manifests.
+    fn join(&mut self, earlier: Self) {
+        let known: BTreeMap<_, _> = self
+            .volumes
+            .iter()
+            .enumerate()
+            .map(|(at, it)| ((it.volume.clone(), it.uid.clone(), it.claim.clone()), at))
+            .collect();
+        let mut gone = Vec::new();
+        for it in earlier.volumes {
+            let same = |key: &(Option<String>, Option<String>, Option<String>)| {
+                key.0 == it.volume && key.1 == it.uid && (it.volume.is_some() || key.2 == it.claim)
+            };
+            if !known.keys().any(same) {
+                gone.push(it);
+            }
+        }
+        self.volumes.extend(gone);
+        let stopped: Vec<_> =
+            earlier.stopped.into_iter().filter(|it| !self.stopped.contains(it)).collect();
+        self.stopped.extend(stopped);
+        let snapshots: Vec<_> = earlier
+            .snapshots
+            .into_iter()
+            .filter(|it| !self.snapshots.iter().any(|own| own.object == it.object))
+            .collect();
+        self.snapshots.extend(snapshots);
+    }
+
+    /// Adds to each volume its manifest for another cluster, and the provider's command that deletes its disk.
+    ///
+    /// # Errors
+    /// When volumes cannot be read.
+    pub(super) async fn complete(
+        &mut self,
+        reader: &Reader,
+        cluster: &Cluster,
+    ) -> Result<(), Failure> {
+        let mut request = ListRequest::of(Kind::PersistentVolume, "v1");
+        request.form = ListForm::Json;
+        request.page = Some(500);
+        let answer = list_json::<Value>(reader, &request).await;
+        let answer = answer.map_err(Failure::error)?;
+        let by_name: BTreeMap<&str, &Value> = answer
+            .value
+            .iter()
+            .filter_map(|it| Some((it["metadata"]["name"].as_str()?, it)))
+            .collect();
+        for it in &mut self.volumes {
+            let Some(name) = it.volume.as_deref() else { continue };
+            let same = |live: &&&Value| live["metadata"]["uid"].as_str() == it.uid.as_deref();
+            if let Some(live) = by_name.get(name).filter(same) {
+                it.manifest = Some(for_another_cluster(live));
+            }
+            let volume = cluster.volume_named(name);
+            it.command = volume.and_then(deleting_command);
+        }
+        Ok(())
+    }
+}
+
+/// Reads a record; `None` where there is no file.
+///
+/// # Errors
+/// When it cannot be read, or is no record.
+pub(in crate::cli) fn read_if_there(path: &Path) -> Result<Option<TeardownRecord>, Failure> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let told = format!("failed to read {}", path.display());
+            return Err(Failure::error(anyhow::Error::new(error).context(told)));
+        }
+    };
+    let record: TeardownRecord = serde_json::from_slice(&text).map_err(|error| {
+        let shown = escape_control(&path.display().to_string()).into_owned();
+        Failure::usage(format!("{shown} is no record of a teardown: {error}"))
+    })?;
+    match &*record.kind {
+        "TeardownRecord" => Ok(Some(record)),
+        other => {
+            let told = format!(
+                "{} is a {}, no record of a teardown",
+                path.display(),
+                escape_control(other)
+            );
+            Err(Failure::usage(told))
+        }
+    }
+}
+
+fn refused(reason: &str) -> Failure {
+    Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason.to_owned()), hint: None }
+}

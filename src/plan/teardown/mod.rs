@@ -1,0 +1,567 @@
+//! `teardown`: surveys what it would destroy, what survives and what blocks it, and plans each of its steps (semantics
+//! K.5).
+
+mod users;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ObjectDetails, Plan, Purpose};
+use crate::cluster::{Cx, Seen, Subject};
+use crate::facts;
+use crate::journal::History;
+use crate::model::{
+    Attachment, Bytes, Claim, ClaimKey, ControllerState, Exception, Kind, Liveness, ObjectKey,
+    ObjectRef, Phase, ReclaimPolicy, TeardownTerms, Text, Uid, Volume, WorkloadScale,
+};
+use crate::remedies::{self, ClaimDeletionProgress, STOP};
+use crate::rules;
+
+pub use users::users;
+
+/// Command in plans and in the journal of a teardown that destroys data.
+pub const DESTROY: &str = "teardown";
+/// Command in plans and in the journal of a teardown that keeps data: what it kept, no other one destroys.
+pub const KEEP: &str = "teardown --keep-data";
+
+/// What becomes of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VolumeFate {
+    /// It is destroyed, in these words.
+    Destroyed(String),
+    /// It is kept by a decision: for this reason.
+    Kept(String),
+    /// It survives though that was not decided: for this reason.
+    Left(String),
+    /// It is unknown or cannot be done now: for this reason. It blocks the teardown.
+    Blocked(String),
+}
+
+/// A volume in the scope of a teardown, or a claim without one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SurveyedVolume {
+    /// Claim of the volume; `None` where it is gone.
+    pub claim: Option<ObjectRef>,
+    /// Volume; `None` where the claim has none.
+    pub volume: Option<ObjectRef>,
+    /// Details for tables.
+    pub about: ObjectDetails,
+    /// What becomes of it.
+    pub fate: VolumeFate,
+    /// Whether its policy is not Retain yet although its claim is torn down or its workload stopped.
+    pub is_exposed: bool,
+    /// What the run does about it.
+    pub step: VolumeStep,
+}
+
+/// What a run does about a volume, once nothing uses its claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VolumeStep {
+    /// Nothing.
+    Nothing,
+    /// Its claim is deleted, and it is reclaimed where data is destroyed.
+    DeletesClaim,
+    /// Its claim is Terminating already: that it ends is awaited.
+    AwaitsClaim,
+    /// Its claim is gone: it is reclaimed.
+    Reclaims,
+    /// Its deletion is under way, and awaited.
+    AwaitsVolume,
+}
+
+impl SurveyedVolume {
+    /// Returns the capacity of the volume.
+    pub fn bytes(&self) -> Bytes {
+        self.about.volume.as_ref().and_then(|it| it.capacity).unwrap_or(0)
+    }
+
+    /// Whether data is destroyed.
+    pub const fn is_destroyed(&self) -> bool {
+        matches!(self.fate, VolumeFate::Destroyed(_))
+    }
+}
+
+/// An object that blocks a teardown.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TeardownObstacle {
+    /// The object; `None` for a controller.
+    pub object: Option<ObjectRef>,
+    /// The reason, and what to do.
+    pub reason: String,
+}
+
+/// Survey of a teardown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TeardownSurvey {
+    /// Volumes and claims, destroyed ones first.
+    pub volumes: Vec<SurveyedVolume>,
+    /// Snapshots, with what becomes of each.
+    pub snapshots: Vec<(ObjectRef, VolumeFate)>,
+    /// Workloads that are stopped, with their scale now.
+    pub workloads: Vec<(ObjectRef, WorkloadScale)>,
+    /// Pods that are deleted by themselves.
+    pub pods: Vec<ObjectRef>,
+    /// Everything that blocks.
+    pub obstacles: Vec<TeardownObstacle>,
+    /// Number of pods with volumes that they describe themselves.
+    pub inline: usize,
+    /// The youngest object of the cluster.
+    pub youngest: Option<(ObjectRef, crate::model::Time)>,
+    /// Number of nodes.
+    pub nodes: usize,
+}
+
+/// Returns the claims that a teardown selects.
+pub fn claims(cx: &Cx, terms: &TeardownTerms) -> BTreeSet<ClaimKey> {
+    let cluster = cx.cluster();
+    let in_scope = |id| rules::in_scope(cluster, cx.settings(), &Subject::Claim(id));
+    let selected =
+        cluster.claims().filter(|(id, it)| in_scope(*id) && excepts(terms, it).is_none());
+    selected.map(|(_, claim)| claim.key()).collect()
+}
+
+/// Returns the exceptions that match nothing.
+pub fn unmatched(cx: &Cx, terms: &TeardownTerms) -> Vec<Exception> {
+    let cluster = cx.cluster();
+    let matches = |it: &&Exception| match it {
+        Exception::Namespace(name) => {
+            cluster.namespaces().any(|(_, it)| *it.metadata.name == **name)
+                || cluster.claims().any(|(_, it)| it.namespace == *name)
+        }
+        Exception::Class(name) => {
+            cluster.classes().any(|(_, it)| *it.metadata.name == **name)
+                || cluster.volumes().any(|(_, it)| it.class.as_ref() == Some(name))
+        }
+        Exception::Volume(name) => cluster.volume_named(name).is_some(),
+        Exception::Claim(key) => cluster.claim_named(key).is_some(),
+    };
+    terms.except.iter().filter(|it| !matches(it)).cloned().collect()
+}
+
+/// Returns the exception that leaves out a claim.
+fn excepts<'a>(terms: &'a TeardownTerms, claim: &Claim) -> Option<&'a Exception> {
+    terms.except.iter().find(|it| match it {
+        Exception::Namespace(name) => claim.namespace == *name,
+        Exception::Class(name) => claim.class.as_ref() == Some(name),
+        Exception::Volume(name) => claim.volume_name.as_deref() == Some(&**name),
+        Exception::Claim(key) => claim.key() == *key,
+    })
+}
+
+/// Returns the exception that leaves out a volume whose claim is gone.
+fn excepts_volume<'a>(terms: &'a TeardownTerms, volume: &Volume) -> Option<&'a Exception> {
+    let claim = volume.claim_ref.as_ref().map(|it| &it.key);
+    terms.except.iter().find(|it| match it {
+        Exception::Namespace(name) => claim.is_some_and(|it| it.namespace == *name),
+        Exception::Class(name) => volume.class.as_ref() == Some(name),
+        Exception::Volume(name) => volume.name() == &**name,
+        Exception::Claim(key) => claim == Some(key),
+    })
+}
+
+/// What the journal tells of earlier runs of a teardown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EarlierSteps {
+    /// Uids of the workloads that were stopped, and not started again by `undo`.
+    pub stopped: BTreeSet<Uid>,
+    /// Uids of the volumes that were set to Retain, and whose policy nothing in the journal has changed since.
+    pub retained: BTreeSet<Uid>,
+    /// Volumes whose policy may have been set back to Delete: by an entry of which that is unknown. Each with the
+    /// `resourceVersion` that it had before.
+    pub unsettled: Vec<(ObjectRef, String)>,
+    /// Entries that stopped a workload, with the workload.
+    pub entries: Vec<(u64, ObjectRef)>,
+}
+
+impl EarlierSteps {
+    /// Reads what a teardown that destroys data, or keeps it, has done so far.
+    pub fn of(history: &History, destroys: bool) -> Self {
+        let command = if destroys { DESTROY } else { KEEP };
+        let undone = history.undone();
+        let mut steps = Self::default();
+        for entry in &history.entries {
+            let intent = &entry.intent;
+            let Some(uid) = intent.object.uid.clone() else { continue };
+            if !entry.may_have_written() || undone.contains(&entry.sequence) {
+                continue;
+            }
+            let is_own = intent.command == command;
+            match &*intent.action {
+                "scale-workload" if is_own && intent.because == STOP.id => {
+                    steps.entries.retain(|(_, it)| *it != intent.object);
+                    steps.entries.push((entry.sequence, intent.object.clone()));
+                    steps.stopped.insert(uid);
+                }
+                "set-reclaim-policy" => {
+                    let before = intent.pre_image.as_ref();
+                    let before = before.map(|it| &it["spec"]["persistentVolumeReclaimPolicy"]);
+                    let is_ours = is_own
+                        && intent.because == remedies::RETAIN.id
+                        && before.is_some_and(|it| it == "Delete");
+                    steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
+                    let version = intent.pre_image.as_ref();
+                    let version = version.and_then(|it| it["metadata"]["resourceVersion"].as_str());
+                    match (is_ours, version) {
+                        (true, _) => {
+                            steps.retained.insert(uid);
+                        }
+                        // The run was killed before it knew.
+                        (false, Some(version))
+                            if is_own && !entry.wrote() && steps.retained.remove(&uid) =>
+                        {
+                            steps.unsettled.push((intent.object.clone(), version.to_owned()));
+                        }
+                        // A person's `retain` is a decision, and what was given back is Delete.
+                        (false, _) => {
+                            steps.retained.remove(&uid);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        steps
+    }
+}
+
+/// Returns the claims that a teardown deletes, by their volumes' policies alone.
+///
+/// # Errors
+/// When volumes were not read.
+pub fn deleted_claims(cx: &Cx, terms: &TeardownTerms) -> Seen<BTreeSet<ClaimKey>> {
+    let mut deleted = BTreeSet::new();
+    for key in &terms.claims {
+        let Some(claim) = cx.claim(key)? else { continue };
+        let volume = claim.volume_name.as_ref().map(|it| cx.volume(it)).transpose()?.flatten();
+        if decided_to_keep(terms, volume).is_none() {
+            deleted.insert(key.clone());
+        }
+    }
+    Ok(deleted)
+}
+
+/// Why a volume is kept by the decision of a person.
+fn decided_to_keep(terms: &TeardownTerms, volume: Option<&Volume>) -> Option<String> {
+    let volume = volume.filter(|_| terms.destroys)?;
+    let is_ours = volume.metadata.uid.as_ref().is_some_and(|it| terms.retained.contains(it));
+    (volume.reclaim_policy == ReclaimPolicy::Retain && !is_ours)
+        .then(|| "its policy is Retain".to_owned())
+}
+
+/// Surveys every volume in the scope, with the terms of the settings.
+pub fn survey(cx: &Cx) -> TeardownSurvey {
+    let mut survey = TeardownSurvey::default();
+    let Some(terms) = &cx.settings().teardown else { return survey };
+    let cluster = cx.cluster();
+    for (id, claim) in cluster.claims() {
+        if rules::in_scope(cluster, cx.settings(), &Subject::Claim(id)) {
+            survey.volumes.push(of_claim(cx, terms, claim));
+        }
+    }
+    let namespaces = &cx.settings().scope.namespaces;
+    for (_, volume) in cluster.volumes() {
+        if let Some(found) = of_unclaimed(cx, terms, volume, namespaces) {
+            survey.volumes.push(found);
+        }
+    }
+    survey.volumes.sort_by(|a, b| {
+        let key = |it: &SurveyedVolume| (it.claim.clone(), it.volume.clone());
+        key(a).cmp(&key(b))
+    });
+    for it in &survey.volumes {
+        if let VolumeFate::Blocked(reason) = &it.fate {
+            let object = it.claim.clone().or_else(|| it.volume.clone());
+            survey.obstacles.push(TeardownObstacle { object, reason: reason.clone() });
+        }
+    }
+    survey.snapshots = snapshots(cx);
+    survey.obstacles.extend(controllers(cx, &survey.volumes));
+    let in_scope = |namespace: &Text| namespaces.is_empty() || namespaces.contains(namespace);
+    survey.inline = cluster
+        .pods()
+        .filter(|(_, pod)| in_scope(&pod.namespace) && !pod.inline.is_empty())
+        .count();
+    survey.nodes = cluster.nodes().count();
+    survey.youngest = youngest(cx);
+    survey
+}
+
+/// Returns the object of the cluster that was created last.
+fn youngest(cx: &Cx) -> Option<(ObjectRef, crate::model::Time)> {
+    let cluster = cx.cluster();
+    let claims = cluster.claims().filter_map(|(_, it)| Some((it.object(), it.metadata.created?)));
+    let pods = cluster.pods().filter_map(|(_, it)| Some((it.object(), it.created?)));
+    claims.chain(pods).max_by_key(|(_, at)| *at)
+}
+
+fn of_claim(cx: &Cx, terms: &TeardownTerms, claim: &Claim) -> SurveyedVolume {
+    let volume = claim.volume_name.as_ref().map(|it| cx.volume(it)).transpose();
+    let found = volume.as_ref().ok().copied().flatten().flatten();
+    let mut surveyed = SurveyedVolume {
+        claim: Some(claim.object()),
+        volume: found.map(Volume::object),
+        about: found.map(|it| ObjectDetails::of(cx, it)).unwrap_or_default(),
+        fate: VolumeFate::Kept(String::new()),
+        is_exposed: false,
+        step: VolumeStep::Nothing,
+    };
+    if let Some(exception) = excepts(terms, claim) {
+        surveyed.fate = VolumeFate::Kept(format!("left out by --except {exception}"));
+        return surveyed;
+    }
+    if let Err(unseen) = volume {
+        surveyed.fate = VolumeFate::Blocked(unseen.reason);
+        return surveyed;
+    }
+    surveyed.is_exposed = found.is_some_and(|it| it.reclaim_policy != ReclaimPolicy::Retain);
+    if let Some(reason) = decided_to_keep(terms, found) {
+        surveyed.fate = VolumeFate::Kept(reason);
+        return surveyed;
+    }
+    let survives = found.filter(|_| terms.destroys).map(|it| remedies::survives(cx, it));
+    if claim.metadata.deleting.is_some() {
+        surveyed.step = VolumeStep::AwaitsClaim;
+        surveyed.fate = match survives.transpose().map(Option::flatten) {
+            Err(unseen) => VolumeFate::Blocked(unseen.reason),
+            Ok(Some(reason)) => VolumeFate::Left(reason),
+            Ok(None) if terms.destroys && found.is_some() => {
+                VolumeFate::Destroyed("its claim is Terminating; then it is reclaimed".to_owned())
+            }
+            Ok(None) => VolumeFate::Kept("its claim is Terminating".to_owned()),
+        };
+        return surveyed;
+    }
+    let retained = found.is_some_and(|it| it.reclaim_policy == ReclaimPolicy::Retain);
+    let proposed = remedies::delete_claim(cx, claim, ClaimDeletionProgress { retained });
+    surveyed.fate = match (survives.transpose().map(Option::flatten), proposed) {
+        (Err(unseen), _) | (_, Err(unseen)) => VolumeFate::Blocked(unseen.reason),
+        (Ok(Some(reason)), _) => VolumeFate::Left(reason),
+        (Ok(None), Ok(Err(refusal))) => VolumeFate::Blocked(refusal.reason),
+        (Ok(None), Ok(Ok(proposal))) => {
+            surveyed.step = VolumeStep::DeletesClaim;
+            match found {
+                Some(_) if terms.destroys => VolumeFate::Destroyed(proposal.effect.what),
+                Some(_) => VolumeFate::Kept("--keep-data".to_owned()),
+                None => VolumeFate::Kept("the claim has no volume".to_owned()),
+            }
+        }
+    };
+    surveyed
+}
+
+/// Surveys a volume whose claim is gone, or that never had one; `None` for others, and those out of scope.
+fn of_unclaimed(
+    cx: &Cx,
+    terms: &TeardownTerms,
+    volume: &Volume,
+    namespaces: &BTreeSet<Text>,
+) -> Option<SurveyedVolume> {
+    let settings = cx.settings();
+    let claim = volume.claim_ref.as_ref();
+    let is_bound = claim.is_some_and(|it| {
+        let found = cx.cluster().claim_named(&it.key);
+        found.is_some_and(|found| it.uid.is_none() || found.metadata.uid == it.uid)
+    });
+    let in_scope = match claim {
+        Some(it) => namespaces.is_empty() || namespaces.contains(&it.key.namespace),
+        None => namespaces.is_empty(),
+    };
+    let is_ours = volume.metadata.uid.as_ref().is_some_and(|it| terms.retained.contains(it));
+    // The labels of a claim that is gone are unknown: of these, only what this run began is in scope.
+    if is_bound || !in_scope || (!settings.scope.selector.is_empty() && !is_ours) {
+        return None;
+    }
+    let mut surveyed = SurveyedVolume {
+        claim: None,
+        volume: Some(volume.object()),
+        about: ObjectDetails::of(cx, volume),
+        fate: VolumeFate::Kept(String::new()),
+        is_exposed: false,
+        step: VolumeStep::Nothing,
+    };
+    if let Some(exception) = excepts_volume(terms, volume) {
+        surveyed.fate = VolumeFate::Kept(format!("left out by --except {exception}"));
+        return Some(surveyed);
+    }
+    let is_doubtful = volume.metadata.uid.as_ref().is_some_and(|it| terms.doubtful.contains(it));
+    surveyed.fate = match (&volume.phase, &volume.reclaim_policy) {
+        (_, ReclaimPolicy::Retain) if is_doubtful && terms.destroys => VolumeFate::Left(
+            "its policy is Retain, and it is unknown whether it was set back to Delete before by a run that \
+             ended early: another client may have saved it"
+                .to_owned(),
+        ),
+        _ if !terms.destroys => VolumeFate::Kept("--keep-data".to_owned()),
+        (Phase::Released, ReclaimPolicy::Retain) if is_ours || terms.takes_released => {
+            match (remedies::reclaim_released(cx, volume), remedies::survives(cx, volume)) {
+                (Err(unseen), _) | (_, Err(unseen)) => VolumeFate::Left(unseen.reason),
+                (_, Ok(Some(reason))) => VolumeFate::Left(reason),
+                (Ok(Err(refusal)), _) => VolumeFate::Left(refusal.reason),
+                (Ok(Ok(proposal)), _) => {
+                    surveyed.step = VolumeStep::Reclaims;
+                    VolumeFate::Destroyed(proposal.effect.what)
+                }
+            }
+        }
+        (Phase::Released, ReclaimPolicy::Retain) => {
+            VolumeFate::Kept("it is Released with policy Retain".to_owned())
+        }
+        (_, ReclaimPolicy::Retain) => VolumeFate::Kept("its policy is Retain".to_owned()),
+        (Phase::Released | Phase::Failed, ReclaimPolicy::Delete) => {
+            surveyed.step = VolumeStep::AwaitsVolume;
+            VolumeFate::Destroyed("its deletion is under way".to_owned())
+        }
+        (phase, _) => VolumeFate::Left(format!("its phase is {phase}, and no claim uses it")),
+    };
+    Some(surveyed)
+}
+
+/// Returns what becomes of each snapshot in scope.
+fn snapshots(cx: &Cx) -> Vec<(ObjectRef, VolumeFate)> {
+    let settings = cx.settings();
+    let Some(terms) = &settings.teardown else { return Vec::new() };
+    let namespaces = &settings.scope.namespaces;
+    let mut found: Vec<_> = cx
+        .cluster()
+        .volume_snapshots()
+        .filter(|(_, it)| namespaces.is_empty() || namespaces.contains(&it.namespace))
+        .map(|(_, it)| {
+            let of = it
+                .source_claim
+                .as_ref()
+                .map(|name| ClaimKey { namespace: it.namespace.clone(), name: name.clone() });
+            let is_excepted = terms.except.contains(&Exception::Namespace(it.namespace.clone()))
+                || of.is_some_and(|it| terms.except.contains(&Exception::Claim(it)));
+            let fate = match remedies::teardown::delete_snapshot(cx, it) {
+                _ if is_excepted => VolumeFate::Kept("left out by --except".to_owned()),
+                _ if !terms.destroys => VolumeFate::Kept("--keep-data".to_owned()),
+                _ if !settings.destroy_snapshots => {
+                    VolumeFate::Kept("snapshots survive their volumes".to_owned())
+                }
+                Ok(Ok(proposal)) => VolumeFate::Destroyed(proposal.effect.what),
+                Ok(Err(refusal)) => VolumeFate::Left(refusal.reason),
+                Err(unseen) => VolumeFate::Left(unseen.reason),
+            };
+            (it.object(), fate)
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+/// Returns the controllers that the teardown needs and that run on no node which stays.
+fn controllers(cx: &Cx, volumes: &[SurveyedVolume]) -> Vec<TeardownObstacle> {
+    let mut needed: BTreeMap<(&str, Text), ControllerState> = BTreeMap::new();
+    for it in volumes.iter().filter(|it| it.is_destroyed() || it.step == VolumeStep::DeletesClaim) {
+        let Some(volume) =
+            it.volume.as_ref().and_then(|it| cx.cluster().volume_named(&it.key.name))
+        else {
+            continue;
+        };
+        let facts::Owner::Csi(driver) = facts::owner(volume) else { continue };
+        if it.is_destroyed() {
+            let key = ("csi-provisioner", Text::clone(&driver));
+            needed.entry(key).or_insert_with(|| facts::provisioner(cx, &driver));
+        }
+        let attached = cx.attachments_of(volume.name()).unwrap_or_default();
+        if attached.iter().any(|it| Attachment::object(it).uid.is_some()) {
+            let key = ("external-attacher", Text::clone(&driver));
+            needed.entry(key).or_insert_with(|| facts::attacher(cx, &driver));
+        }
+    }
+    let obstacle = |((role, driver), state): ((&str, Text), ControllerState)| {
+        let who = format!("{role} of {driver}");
+        let reason = match state.liveness {
+            Liveness::Absent => Some(format!("{who} is absent: {}", state.because)),
+            _ if role == "external-attacher"
+                && state.liveness == Liveness::Unknown
+                && !cx.settings().alive_provisioners.contains(&driver) =>
+            {
+                Some(format!("{who} may not be running: {}", state.because))
+            }
+            _ => unsteady(cx, &state).map(|why| format!("{who} {why}")),
+        };
+        Some(TeardownObstacle { object: None, reason: reason? })
+    };
+    needed.into_iter().filter_map(obstacle).collect()
+}
+
+/// Why a controller may not run to the end: all its pods are on nodes that go away.
+fn unsteady(cx: &Cx, state: &ControllerState) -> Option<String> {
+    let pods = state.runs_in.iter().filter(|it| it.key.kind == Kind::Pod);
+    let pods: Vec<_> = pods.filter_map(|it| cx.cluster().pod_named(&it.key)).collect();
+    let nodes: BTreeSet<&Text> = pods.iter().filter_map(|it| it.node.as_ref()).collect();
+    let stays = |name: &&Text| {
+        let node = cx.cluster().nodes().find(|(_, it)| *it.metadata.name == ***name);
+        node.is_none_or(|(_, it)| {
+            it.ready && !it.unschedulable && !it.out_of_service && it.metadata.deleting.is_none()
+        })
+    };
+    let named = nodes.iter().map(|it| &***it).collect::<Vec<_>>().join(", ");
+    (!nodes.is_empty() && !nodes.iter().any(stays))
+        .then(|| format!("runs only on node {named}, which is cordoned, not Ready or going away"))
+}
+
+/// Adds the changes of these objects for one purpose.
+fn planned(cx: &Cx, objects: &[ObjectRef], purpose: impl Fn(&ObjectRef) -> Purpose) -> Plan {
+    let destroys = cx.settings().teardown.as_ref().is_some_and(|it| it.destroys);
+    let mut plan = Plan::new(if destroys { DESTROY } else { KEEP }, cx);
+    for object in objects {
+        let about = ObjectDetails::of_object(cx, object);
+        plan.take_proposed(cx, purpose(object), object.clone(), about, true);
+    }
+    plan
+}
+
+/// Plans to set the policy of every volume to Retain that is in danger as soon as something is stopped.
+pub fn hold(cx: &Cx, survey: &TeardownSurvey) -> Plan {
+    let exposed = survey.volumes.iter().filter(|it| it.is_exposed && it.claim.is_some());
+    let objects: Vec<_> = exposed.filter_map(|it| it.volume.clone()).collect();
+    planned(cx, &objects, |_| Purpose::Retain)
+}
+
+/// Returns the claims that are Terminating still.
+pub fn ending(cx: &Cx, survey: &TeardownSurvey) -> Vec<(ObjectRef, String)> {
+    let ends = survey
+        .volumes
+        .iter()
+        .filter(|it| it.step == VolumeStep::AwaitsClaim)
+        .filter_map(|it| it.claim.as_ref());
+    let remains = |it: &&ObjectRef| {
+        let found = it.key.as_claim().and_then(|key| cx.cluster().claim_named(&key));
+        found.is_some_and(|found| found.metadata.uid == it.uid)
+    };
+    ends.filter(remains).map(|it| (it.clone(), "it is Terminating".to_owned())).collect()
+}
+
+/// Plans to stop workloads, or to delete pods.
+pub fn stop(cx: &Cx, objects: &[ObjectRef]) -> Plan {
+    planned(cx, objects, |it| match it.key.kind {
+        Kind::Pod => Purpose::EndPod,
+        _ => Purpose::Stop,
+    })
+}
+
+/// Plans to delete snapshots.
+pub fn end_snapshots(cx: &Cx, survey: &TeardownSurvey) -> Plan {
+    let doomed = survey.snapshots.iter().filter(|it| matches!(it.1, VolumeFate::Destroyed(_)));
+    let objects: Vec<_> = doomed.map(|it| it.0.clone()).collect();
+    planned(cx, &objects, |_| Purpose::DeleteSnapshot)
+}
+
+/// Plans to delete the claims, and to reclaim what is Released already.
+pub fn end_claims(cx: &Cx, survey: &TeardownSurvey) -> Plan {
+    let doomed = survey
+        .volumes
+        .iter()
+        .filter(|it| matches!(it.step, VolumeStep::DeletesClaim | VolumeStep::Reclaims));
+    let objects: Vec<_> =
+        doomed.filter_map(|it| it.claim.clone().or_else(|| it.volume.clone())).collect();
+    planned(cx, &objects, |object| match object.key.kind {
+        Kind::PersistentVolume => {
+            let volume = cx.cluster().volume_named(&object.key.name);
+            let claim = volume.and_then(|it| it.claim_ref.as_ref());
+            let claim = claim.map(|it| ObjectKey::claim(&it.key));
+            Purpose::ReclaimReleased(Box::new(claim.unwrap_or_else(|| object.key.clone())))
+        }
+        _ => Purpose::DeleteClaim(ClaimDeletionProgress { retained: true }),
+    })
+}
