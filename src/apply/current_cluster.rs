@@ -17,7 +17,7 @@ use crate::dump::{self, DumpError};
 use crate::facts;
 use crate::model::{
     Announcements, BackendKey, Claim, ControllerRole, Kind, ObjectKey, ObjectRef, Question,
-    Recorded, Settings, Text, Time, Uid, Volume,
+    Recorded, Settings, Text, Time, Uid, Volume, first_of,
 };
 use crate::objects;
 use crate::remedies::snapshot_first;
@@ -171,6 +171,18 @@ impl CurrentCluster {
             Some(watches) => watches.drain(intake),
             None => Ok(()),
         }
+    }
+
+    /// Returns which kinds were read then and cannot be read or watched any more, and why the first of them cannot.
+    pub(super) fn lost_since(&self, unread: &BTreeSet<Reach>) -> Option<String> {
+        let state = self.state.borrow();
+        let mut lost: Vec<_> = state.intake.cluster.gaps().collect();
+        lost.retain(|it| !unread.contains(&it.reach()));
+        let reason = &lost.first()?.reason;
+        let mut kinds: Vec<_> = lost.iter().map(|it| it.kind.plural()).collect();
+        kinds.dedup();
+        let kinds = first_of(&kinds, 3);
+        Some(format!("{kinds} could not be followed since the plan was made: {reason}"))
     }
 
     /// Looks at a volume as it was last read.

@@ -112,6 +112,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         log: &JournalQueue::new(run.journal),
         recorder: Some(recorder).filter(|_| !recording.journal_only),
         command: plan.command,
+        unread: &plan.unread,
         run: &id,
         dry_run: run.options.dry_run,
         events: run.options.events.then(|| Semaphore::new(EVENTS)),

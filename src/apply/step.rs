@@ -27,6 +27,7 @@ use super::{
     verify::{self, SETTLING},
     writer::{WriteAnswer, WriteError, Writer},
 };
+use crate::cluster::Reach;
 use crate::journal::{Backend, Intent, JournalRecord, SentRequest};
 use crate::model::{ANNOUNCED, Action, ObjectKey, ObjectRef, Proposal, Text, Uid, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
@@ -51,6 +52,8 @@ pub(super) struct ChangeExecutor<'a> {
     pub(super) recorder: Option<KeptBackendRecorder<'a>>,
     /// The command for which the plan was made.
     pub(super) command: &'a str,
+    /// What had not been read when the plan was made.
+    pub(super) unread: &'a BTreeSet<Reach>,
     /// The id of this run.
     pub(super) run: &'a str,
     pub(super) dry_run: DryRun,
@@ -295,24 +298,35 @@ impl ChangeExecutor<'_> {
             let Some(live) = live else {
                 return Err(ChangeEnd::new(Outcome::Stale, "it does not exist"));
             };
-            match proposed {
+            let unseen = match proposed {
                 Ok(Ok(proposal)) if is_rest(confirmed, done, &proposal) => {
                     match self.cluster.unconfirmed_leases(&purpose, &change.object) {
                         None => return Ok(Some(live)),
                         Some(leases) => self.read_leases_again(leases).await?,
                     }
+                    continue;
                 }
                 Ok(Ok(proposal)) if is_fulfilled(confirmed, done, &proposal) => return Ok(None),
                 Ok(Ok(proposal)) => {
-                    let detail = difference(confirmed, done, &proposal);
-                    return Err(ChangeEnd::new(Outcome::Stale, detail));
+                    let is_same = confirmed.steps.get(done..) == Some(&*proposal.steps);
+                    let lost = self.cluster.lost_since(self.unread).filter(|_| is_same);
+                    lost.ok_or_else(|| {
+                        ChangeEnd::new(Outcome::Stale, difference(confirmed, done, &proposal))
+                    })?
                 }
                 Ok(Err(refusal)) => return Err(ChangeEnd::new(Outcome::Stale, refusal.reason)),
-                Err(unseen) if began.elapsed() >= self.patience || (self.interrupted)() => {
-                    return Err(ChangeEnd::new(Outcome::Refused, unseen.reason));
-                }
-                Err(_) => tokio::time::sleep(RETRY).await,
+                Err(unseen) => unseen.reason,
+            };
+            if began.elapsed() >= self.patience || (self.interrupted)() {
+                let denied = unseen.contains("forbidden: ");
+                let way = format!(
+                    "; `kubectl storage rbac {} --check` lists the permissions that you lack",
+                    self.command
+                );
+                let reason = if denied { unseen + &way } else { unseen };
+                return Err(ChangeEnd::new(Outcome::Refused, reason));
             }
+            tokio::time::sleep(RETRY).await;
         }
     }
 

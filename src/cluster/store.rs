@@ -120,7 +120,7 @@ impl Cluster {
             // Nothing is judged by it.
             Change::Served(kind, version) => drop(self.served.insert(kind, version)),
             Change::Lost(gap) => {
-                let reach = Reach { kind: gap.kind, namespace: gap.namespace.clone() };
+                let reach = gap.reach();
                 dirty.everything |= self.coverages.set(reach, Coverage::Gap(gap));
             }
             // Time makes no subject dirty: judgements record when they must be made again. They do
@@ -412,6 +412,13 @@ pub enum Doubt {
     Namespace,
     /// Reaches all objects that it may concern, in any namespace.
     Kind,
+}
+
+impl Gap {
+    /// Returns what would cover the objects.
+    pub fn reach(&self) -> Reach {
+        Reach { kind: self.kind, namespace: self.namespace.clone() }
+    }
 }
 
 /// Objects that a list covers.

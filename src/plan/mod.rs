@@ -14,7 +14,9 @@ mod rebind;
 pub(crate) mod teardown;
 mod undo;
 
-use crate::cluster::{Cx, Seen, Subject};
+use std::collections::BTreeSet;
+
+use crate::cluster::{Cx, Gap, Reach, Seen, Subject};
 use crate::facts::{
     BlockingFinalizer, finalizers_of_attachment, finalizers_of_claim, finalizers_of_volume,
 };
@@ -50,6 +52,8 @@ pub struct Plan {
     pub cluster: Option<Box<str>>,
     /// Time at which the plan was made, by the API server's clock.
     pub made: Option<Time>,
+    /// What had not been read by then.
+    pub unread: BTreeSet<Reach>,
     /// Changes, in the order in which they are made.
     pub changes: Vec<ProposedChange>,
     /// Selected objects that are not changed.
@@ -223,6 +227,7 @@ impl Plan {
             settings: cx.settings().clone(),
             cluster: cx.server().and_then(|server| server.cluster_uid.clone()),
             made: cx.clock(),
+            unread: cx.cluster().gaps().map(Gap::reach).collect(),
             changes: Vec::new(),
             refusals: Vec::new(),
         }

@@ -397,11 +397,14 @@ fn notices_about(cx: &Cx, claim: &Claim, volume: &Volume) -> Vec<String> {
 
 /// Returns the notice that other volumes reference the same backend volume, or that this is unknown.
 fn sharing_notice(cx: &Cx, volume: &Volume) -> Option<String> {
-    let Ok(others) = cx.sharing(volume) else {
-        return Some(
-            "whether another PersistentVolume is the same backend volume is unknown: not all were read"
-                .to_owned(),
-        );
+    let others = match cx.sharing(volume) {
+        Ok(others) => others,
+        Err(unseen) => {
+            return Some(format!(
+                "whether another PersistentVolume is the same backend volume is unknown: {}",
+                unseen.reason
+            ));
+        }
     };
     let mut same = others.iter().filter(|(_, overlap)| overlap.is_same());
     let (first, _) = same.next()?;

@@ -116,3 +116,33 @@ fn a_request_that_no_controller_would_carry_out_is_refused() {
     assert_eq!(sizes(&on, "data"), ["1025Mi", "1Gi"]);
     admin.refused(5, &["undo", "1", "--yes"]);
 }
+
+/// Who may list and not watch learns that, and which right is missing: nothing is sent, and nothing has changed.
+#[test]
+fn what_cannot_be_followed_is_named() {
+    let on = Scenario::on(shared());
+    let driver = on.cluster.driver();
+    let class = growing(&on, &driver.name);
+    on.create(&claim("data", &class));
+    on.bound("data");
+    let lister = Admin::limited(&on, "lister", &["persistentvolumes"], &["get", "list"]);
+    let alive = format!("--resizer-alive={}", driver.name);
+    let named = ["expand", "pvc/data", "-n", &*on.name, "--to", "2Gi", &*alive];
+    let with = |more: &'static str| [&named[..], &[more]].concat();
+    eventually("the authorizer knows the new role", || {
+        lister.run(&with("--dry-run=client")).changes() == ["data"]
+    });
+    let mark = on.cluster.mark();
+    let told = lister.refused(5, &with("--yes"));
+    assert_eq!(told.outcomes("refused"), ["data"], "{:#}", told.json);
+    let reason = told.reason("data");
+    for words in [
+        "persistentvolumes could not be followed since the plan was made",
+        "cannot watch resource \"persistentvolumes\"",
+        "`kubectl storage rbac expand --check",
+    ] {
+        assert!(reason.contains(words), "{reason}");
+    }
+    assert_eq!(lines(&lister.sent(mark)), [""; 0]);
+    assert_eq!(sizes(&on, "data"), ["1Gi", "1Gi"]);
+}
