@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::{checks, expand::MI, rebind::quantity};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ExpansionProgress};
-use crate::model::{Action, Bytes, Claim, Effect, Loss, Proposal, Refusal, Undo, parse_quantity};
+use crate::model::{
+    Action, Bytes, Claim, Effect, Loss, Proposal, Refusal, Undo, Volume, parse_quantity,
+};
 
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "lower-request";
@@ -74,9 +76,15 @@ pub fn propose(
     }
     let mut notices = Vec::new();
     if to != lowered.before {
+        // external-resizer (`expandAndRecover`) acts on it even where the volume is larger: nothing grows then.
+        let then = match claim.volume_name.as_ref().map(|it| cx.volume(it)).transpose()?.flatten() {
+            Some(Volume { capacity: Some(has), .. }) if *has >= to => {
+                format!("its volume has {}, and does not grow", quantity(*has))
+            }
+            _ => "the driver is asked to grow to that".to_owned(),
+        };
         notices.push(format!(
-            "the API server accepts no request at or below status.capacity ({}): {} is the least, and the driver is \
-             asked to grow to that",
+            "the API server accepts no request at or below status.capacity ({}): {} is the least, and {then}",
             quantity(capacity),
             quantity(to)
         ));

@@ -63,6 +63,18 @@ fn a_failed_expansion_is_lowered_as_far_as_the_server_accepts() {
         assert_eq!(to(&proposal), (10 << 30) + MI);
         assert!(proposal.notices[0].contains("10241Mi is the least"), "{:?}", proposal.notices);
     }
+    let told = |volume: &str| {
+        let proposal = ask("10Gi", "20Gi", volume, &json!({})).expect("proposed");
+        assert_eq!(to(&proposal), (10 << 30) + MI);
+        proposal.notices[0].clone()
+    };
+    assert!(told("10Gi").ends_with("and the driver is asked to grow to that"), "{}", told("10Gi"));
+    // A volume that is larger than its claim already.
+    assert!(
+        told("15Gi").ends_with("and its volume has 15Gi, and does not grow"),
+        "{}",
+        told("15Gi")
+    );
     // The request before was above what there is.
     let proposal = ask("12Gi", "20Gi", "10Gi", &infeasible()).expect("proposed");
     assert_eq!((to(&proposal), proposal.notices.len()), (12 << 30, 0));
