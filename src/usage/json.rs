@@ -1,6 +1,10 @@
 //! Answers in JSON: of the API of Prometheus, Thanos or Mimir, and of a kubelet (`/stats/summary`).
 
-use std::{collections::BTreeMap, fmt, io::Read};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    io::Read,
+};
 
 use serde::{
     Deserialize,
@@ -24,6 +28,9 @@ pub(super) struct FoundFigures {
     pub(super) rows: usize,
     /// Whether it is an answer of a kubelet: one whose node has no claims tells that.
     pub(super) is_of_kubelet: bool,
+    /// Place of the figures of a claim on a node among those of the claim, which may have been scraped at very many
+    /// addresses.
+    places: HashMap<(ClaimKey, Option<Text>), usize>,
     /// The node whose kubelet was asked, whatever its answer calls it.
     asked: Option<Text>,
     /// The volumes of a kubelet's answer, whose node may stand behind them.
@@ -72,7 +79,17 @@ impl FoundFigures {
         };
         let claim = ClaimKey { namespace: namespace.as_str().into(), name: name.as_str().into() };
         let node = label("node").or_else(|| label("instance")).map(|it| it.as_str().into());
-        Ok(Some(self.file.figures.entry(claim, node)))
+        Ok(Some(self.entry(claim, node)))
+    }
+
+    /// Returns the figures of a claim on a node, to fill in.
+    fn entry(&mut self, claim: ClaimKey, node: Option<Text>) -> &mut VolumeFigures {
+        let all = self.file.figures.claims.entry(claim.clone()).or_default();
+        let place = *self.places.entry((claim, node)).or_insert_with_key(|(_, node)| {
+            all.push(VolumeFigures { node: node.clone(), ..VolumeFigures::default() });
+            all.len() - 1
+        });
+        &mut all[place]
     }
 
     /// Takes a series.
@@ -125,7 +142,7 @@ impl FoundFigures {
     fn end_summary(&mut self, node: Option<Text>) {
         let node = self.asked.clone().or(node);
         for (claim, volume, at) in std::mem::take(&mut self.volumes) {
-            let figures = self.file.figures.entry(claim, node.clone());
+            let figures = self.entry(claim, node.clone());
             // Each pod of a node tells of the volume.
             for (measure, number) in [
                 (VolumeMeasure::Capacity, volume.capacity_bytes),
@@ -383,6 +400,38 @@ impl<'de> Visitor<'de> for AnswerRows<'_> {
                 },
             };
             taken.map_err(A::Error::custom)?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_has_one_place() {
+        const ADDRESSES: u64 = 60_000;
+        let mut found = FoundFigures::default();
+        for (measure, factor) in [(VolumeMeasure::Capacity, 2), (VolumeMeasure::Available, 1)] {
+            for number in 0..ADDRESSES {
+                let labels = [
+                    ("namespace", "shop".to_owned()),
+                    ("persistentvolumeclaim", "data".to_owned()),
+                    ("instance", format!("10.0.{}.{}:10250", number / 256, number % 256)),
+                ];
+                let labels = labels.map(|(name, value)| (name.to_owned(), value)).into();
+                let figures = found.figures_of(&labels).expect("there is one cluster");
+                figures.expect("it is of a claim").take(measure, Some(number * factor), None);
+            }
+        }
+        // What is asked for is looked up, and not searched.
+        assert_eq!(found.places.len() as u64, ADDRESSES);
+        let claim = ClaimKey { namespace: "shop".into(), name: "data".into() };
+        let all = found.file.figures.of(&claim);
+        assert_eq!(all.len() as u64, ADDRESSES);
+        for (number, it) in (0..).zip(all) {
+            let numbers = [VolumeMeasure::Capacity, VolumeMeasure::Available].map(|of| it.get(of));
+            assert_eq!(numbers, [Some(number * 2), Some(number)]);
         }
     }
 }

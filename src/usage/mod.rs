@@ -181,17 +181,6 @@ impl UsageFigures {
             value.at.get_or_insert(time);
         }
     }
-
-    /// Returns the figures of a claim on a node, to fill in.
-    fn entry(&mut self, claim: ClaimKey, node: Option<Text>) -> &mut VolumeFigures {
-        let all = self.claims.entry(claim).or_default();
-        let at = all.iter().position(|it| it.node == node);
-        let at = at.unwrap_or_else(|| {
-            all.push(VolumeFigures { node, ..VolumeFigures::default() });
-            all.len() - 1
-        });
-        &mut all[at]
-    }
 }
 
 /// The value of each label that tells of clusters, which is one for all that is read together.
