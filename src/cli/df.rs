@@ -115,11 +115,11 @@ impl DfArgs {
             scope: scope(namespaces.iter().map(String::as_str), self.selector.as_deref())?,
             ..Settings::default()
         };
+        let first = self.namespaces.first().map(String::as_str);
+        let (from, source) = self.dump.from(connection, first)?;
         // Told before a cluster is read for minutes.
         let is_live = self.dump.files().is_empty();
         let usage = self.usage.or_kubelets(is_live).read(&self.dump)?;
-        let first = self.namespaces.first().map(String::as_str);
-        let (from, source) = self.dump.from(connection, first)?;
         let mut collected = collect_measured(from, &settings, None, usage).await?;
         if collected.intake.cluster.figures().is_none() {
             let told = "the dump does not say how full volumes are: pass --usage FILE";

@@ -218,6 +218,7 @@ pub(super) fn dumps<'a>(
     taken_at: Option<&str>,
     complete: &[String],
 ) -> Result<ClusterSource<'a>, Failure> {
+    files.iter().try_for_each(|it| is_of_the_one_cluster("-f", &it.to_string_lossy()))?;
     let taken_at = taken_at.map(time).transpose()?;
     let complete = complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
     Ok(ClusterSource::Dumps {
@@ -239,6 +240,20 @@ fn of_cluster<'a>(said: &'a str, names: &'a BTreeSet<Text>) -> (Option<&'a str>,
 pub(super) fn is_cluster_name(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
     !name.is_empty() && name.chars().all(is_part)
+}
+
+/// Holds that a file is not named as that of one of several clusters, where one is read.
+pub(super) fn is_of_the_one_cluster(flag: &str, typed: &str) -> Result<(), Failure> {
+    match typed.split_once('=').filter(|it| is_cluster_name(it.0)) {
+        Some((name, file)) if !Path::new(typed).exists() => {
+            let [typed, file] = [typed, file].map(escape_control);
+            let told = format!(
+                "{flag} {typed}: one cluster is read, and {name} is the name of one of several"
+            );
+            Err(Failure::usage(told).hint(Some(format!("pass {flag} {file}"))))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Holds that each `NAME=FILE` has a file, and a name that is one.

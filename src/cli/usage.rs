@@ -8,7 +8,7 @@ use super::{
     Exit, Failure,
     clusters::ClusterInput,
     collect::{UsageSources, unmeasured},
-    reading::{DumpSourceArgs, standard_input_once},
+    reading::{DumpSourceArgs, is_of_the_one_cluster, standard_input_once},
     terminal,
 };
 use crate::{
@@ -60,6 +60,7 @@ impl UsageArgs {
         if !self.is_asked_for() {
             return Ok(None);
         }
+        self.usage.iter().try_for_each(|it| is_of_the_one_cluster("--usage", it))?;
         self.holds_stdin_once(dump.files())?;
         let typed = self.usage.iter().map(String::as_str);
         let mut sources = read_sources(typed, !dump.files().is_empty())?;
