@@ -35,6 +35,8 @@ pub struct Volume {
     /// Whether the volume is a file system that several nodes may mount at once: `spec.accessModes` has `ReadWriteMany`
     /// or `ReadOnlyMany`, and `spec.volumeMode` is not `Block`.
     pub is_shared: bool,
+    /// Whether `spec.csi.fsType` is `xfs`.
+    pub is_xfs: bool,
     /// `spec.storageClassName`.
     pub class: Option<Text>,
     /// `spec.volumeAttributesClassName`.
@@ -419,6 +421,7 @@ impl Volume {
             attributes: Attributes::default(),
             access: Access::default(),
             is_shared: false,
+            is_xfs: false,
             class: None,
             attributes_class: None,
             capacity: None,

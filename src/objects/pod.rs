@@ -440,6 +440,7 @@ impl PodVolumeSource {
             driver: csi.driver.clone(),
             // An ephemeral volume has no handle: its attributes say what it names, if anything.
             volume_handle: INLINE.to_owned(),
+            fs_type: String::new(),
             volume_attributes: csi.volume_attributes.clone(),
             node_publish_secret_ref: None,
         });

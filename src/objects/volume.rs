@@ -76,6 +76,7 @@ impl SlimObject for PersistentVolume {
             },
             is_shared: spec.volume_mode.as_deref() != Some("Block")
                 && spec.access_modes.iter().any(|it| it == "ReadWriteMany" || it == "ReadOnlyMany"),
+            is_xfs: spec.source.csi.as_ref().is_some_and(|it| it.fs_type == "xfs"),
             source,
             class: folder.non_empty(&spec.storage_class_name),
             attributes_class: spec

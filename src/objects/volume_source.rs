@@ -304,6 +304,9 @@ pub struct Csi {
     /// The volume handle.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub volume_handle: String,
+    /// The file system.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub fs_type: String,
     /// The attributes that prove dynamic provisioning or decide what is mounted.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub volume_attributes: Entries<VolumeAttributes>,
@@ -410,6 +413,7 @@ impl Message for Csi {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         string::encode(1, &self.driver, buf);
         string::encode(2, &self.volume_handle, buf);
+        string::encode(4, &self.fs_type, buf);
         self.volume_attributes.encode(5, buf);
         if let Some(secret) = &self.node_publish_secret_ref {
             message::encode(8, secret, buf);
@@ -426,6 +430,7 @@ impl Message for Csi {
         match tag {
             1 => string::merge(wire_type, &mut self.driver, buf, ctx),
             2 => string::merge(wire_type, &mut self.volume_handle, buf, ctx),
+            4 => string::merge(wire_type, &mut self.fs_type, buf, ctx),
             5 => self.volume_attributes.merge(wire_type, buf, ctx),
             8 => {
                 let secret = self.node_publish_secret_ref.get_or_insert_default();
@@ -439,6 +444,7 @@ impl Message for Csi {
         let secret = self.node_publish_secret_ref.as_ref();
         string::encoded_len(1, &self.driver)
             + string::encoded_len(2, &self.volume_handle)
+            + string::encoded_len(4, &self.fs_type)
             + self.volume_attributes.encoded_len(5)
             + secret.map_or(0, |it| message::encoded_len(8, it))
     }

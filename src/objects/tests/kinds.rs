@@ -25,6 +25,7 @@ fn volumes() {
     let created = "2026-01-02T03:04:05Z";
     let expected = Volume {
         is_shared: false,
+        is_xfs: false,
         access: once(),
         attributes_class: None,
         metadata: Metadata {
@@ -112,6 +113,7 @@ fn volumes() {
 fn volumes_that_are_nearly_empty() {
     let expected = Volume {
         is_shared: false,
+        is_xfs: false,
         access: crate::model::Access::default(),
         attributes_class: None,
         metadata: metadata("static", ""),

@@ -32,7 +32,8 @@ pub(super) static INODES_NEARLY_FULL: Rule = Rule {
     remedies: &[],
     title: "The file system of a claim has hardly any inodes left",
     danger: "No file can be created when there is none left, however much room there is.",
-    remedy: "Delete small files. An expansion of ext4 adds inodes in proportion.",
+    remedy: "Delete small files. An expansion of ext4 adds inodes in proportion; so does one of xfs, where `xfs_growfs -m` \
+             also raises the share of its blocks that may become inodes.",
     source: "kubernetes-mixin, KubePersistentVolumeInodesFillingUp",
     judge: &[Judge::Claim(inodes_nearly_full)],
 };
@@ -124,10 +125,16 @@ fn inodes_nearly_full(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let finding = shows(INODES_NEARLY_FULL.on_claim(claim, summary), cx, claim, &system)?
         .severe(severity)
         .shows("inodes", format!("{used} of {all} used"));
-    Ok(Some(
-        finding.report_only("delete files: there may be room in bytes, but none for another file"),
-    ))
+    let is_xfs = volume_of(cx, claim)?.is_some_and(|it| it.is_xfs);
+    Ok(Some(finding.report_only(match is_xfs {
+        true => ON_XFS,
+        false => "delete files: there may be room in bytes, but none for another file",
+    })))
 }
+
+/// What there is to do on xfs (`xfs_fs_statfs`, and `imaxpct` in `mkfs.xfs(8)` and `xfs_growfs(8)`).
+const ON_XFS: &str = "xfs allocates inodes from free blocks, up to a share of them (imaxpct): delete files, or raise that \
+                      with `xfs_growfs -m` on the node; an expansion raises it in proportion";
 
 fn over_provisioned(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some((_, unused, system)) = facts::over_provisioned(cx, claim)? else {
@@ -170,8 +177,12 @@ fn shows(finding: Finding, cx: &Cx, claim: &Claim, system: &FileSystem) -> Seen<
         let since = format!("{} since {}", bytes(peak.used), time(Some(peak.since)));
         finding = finding.shows("most that was used", since);
     }
-    let volume = claim.volume_name.as_deref().map(|it| cx.volume(it)).transpose()?.flatten();
+    let volume = volume_of(cx, claim)?;
     Ok(finding.about_volume(volume).relates(volume.map(Volume::object)))
+}
+
+fn volume_of<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Option<&'a Volume>> {
+    Ok(claim.volume_name.as_deref().map(|it| cx.volume(it)).transpose()?.flatten())
 }
 
 /// Returns the next severity below.

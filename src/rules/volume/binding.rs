@@ -347,6 +347,7 @@ mod tests {
         });
         Volume {
             is_shared: false,
+            is_xfs: false,
             access: crate::model::Access::default(),
             attributes: crate::model::Attributes::default(),
             attributes_class: None,

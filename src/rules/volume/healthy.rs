@@ -20,6 +20,7 @@ fn volume(name: &str, by: Option<&str>, finalizers: &[&str], source: VolumeSourc
     };
     Row::Volume(Box::new(Volume {
         is_shared: false,
+        is_xfs: false,
         access: crate::model::Access::default(),
         attributes_class: None,
         metadata: Metadata {

@@ -349,6 +349,7 @@ fn volume(dice: &mut Dice) -> Volume {
     let provisioners = ["d.example", "d.example", "", in_tree, "rancher.io/local-path"];
     Volume {
         is_shared: dice.chance(4),
+        is_xfs: dice.chance(4),
         access: kubectl_storage::model::Access::default(),
         attributes: kubectl_storage::model::Attributes::default(),
         attributes_class: dice.chance(6).then(|| "gold".into()),
