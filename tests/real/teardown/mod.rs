@@ -1,6 +1,7 @@
 //! `teardown`: what it stops, destroys, keeps and records, and what it leaves alone.
 
 mod brought_back;
+mod faults;
 mod killed;
 mod random;
 mod real_drivers;
