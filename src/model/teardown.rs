@@ -30,6 +30,8 @@ pub struct TeardownTerms {
     pub retained: BTreeSet<Uid>,
     /// Uids of the volumes of which it is unknown whether a run that ended early has set their policy back to Delete.
     pub doubtful: BTreeSet<Uid>,
+    /// Uids of the volumes, and of claims without one, that were confirmed; `None` before. What comes later is left alone.
+    pub confirmed: Option<BTreeSet<Uid>>,
     /// Objects that must not be stopped, each with the reason.
     pub protected: BTreeMap<ObjectKey, String>,
     /// Whether everything is judged as if all workloads were stopped. Nothing but dry runs is sent by such terms.

@@ -74,6 +74,24 @@ impl SurveyedVolume {
         self.about.volume.as_ref().and_then(|it| it.capacity).unwrap_or(0)
     }
 
+    /// Returns the uid by which the volume is confirmed: its own, or that of a claim without one.
+    pub fn confirmed_by(&self) -> Option<&Uid> {
+        self.volume.as_ref().or(self.claim.as_ref())?.uid.as_ref()
+    }
+
+    /// Leaves the volume alone unless it is among those that were confirmed: it came later.
+    fn leave_unless(&mut self, confirmed: &BTreeSet<Uid>) {
+        if self.confirmed_by().is_some_and(|it| confirmed.contains(it)) {
+            return;
+        }
+        self.step = VolumeStep::Nothing;
+        self.is_exposed = false;
+        if !matches!(self.fate, VolumeFate::Kept(_)) {
+            let why = "it was not in the survey that was confirmed: it came later";
+            self.fate = VolumeFate::Left(why.to_owned());
+        }
+    }
+
     /// Whether data is destroyed.
     pub const fn is_destroyed(&self) -> bool {
         matches!(self.fate, VolumeFate::Destroyed(_))
@@ -178,6 +196,8 @@ impl EarlierSteps {
         let command = if destroys { DESTROY } else { KEEP };
         let undone = history.undone();
         let mut steps = Self::default();
+        // Names of the volumes that were held, by which claims name them.
+        let mut held: BTreeMap<Uid, Box<str>> = BTreeMap::new();
         for entry in &history.entries {
             let intent = &entry.intent;
             let Some(uid) = intent.object.uid.clone() else { continue };
@@ -185,8 +205,28 @@ impl EarlierSteps {
                 continue;
             }
             let is_own = intent.command == command;
+            // What another command does with a volume is a decision about it: it was given back, or kept.
+            if !is_own {
+                steps.retained.remove(&uid);
+                steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
+                if intent.action == remedies::DELETE_CLAIM.id {
+                    let claim = intent.pre_image.as_ref();
+                    let volume = claim.and_then(|it| it["spec"]["volumeName"].as_str());
+                    let of_claim = |name: &str| volume == Some(name);
+                    let kept: Vec<_> = held
+                        .iter()
+                        .filter(|(_, name)| of_claim(name))
+                        .map(|it| it.0.clone())
+                        .collect();
+                    for uid in kept {
+                        steps.retained.remove(&uid);
+                        steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
+                    }
+                }
+                continue;
+            }
             match &*intent.action {
-                "scale-workload" if is_own && intent.because == STOP.id => {
+                "scale-workload" if intent.because == STOP.id => {
                     steps.entries.retain(|(_, it)| *it != intent.object);
                     steps.entries.push((entry.sequence, intent.object.clone()));
                     steps.stopped.insert(uid);
@@ -194,23 +234,21 @@ impl EarlierSteps {
                 "set-reclaim-policy" => {
                     let before = intent.pre_image.as_ref();
                     let before = before.map(|it| &it["spec"]["persistentVolumeReclaimPolicy"]);
-                    let is_ours = is_own
-                        && intent.because == remedies::RETAIN.id
+                    let is_ours = intent.because == remedies::RETAIN.id
                         && before.is_some_and(|it| it == "Delete");
                     steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
                     let version = intent.pre_image.as_ref();
                     let version = version.and_then(|it| it["metadata"]["resourceVersion"].as_str());
                     match (is_ours, version) {
                         (true, _) => {
+                            held.insert(uid.clone(), intent.object.key.name.clone());
                             steps.retained.insert(uid);
                         }
                         // The run was killed before it knew.
-                        (false, Some(version))
-                            if is_own && !entry.wrote() && steps.retained.remove(&uid) =>
-                        {
+                        (false, Some(version)) if !entry.wrote() && steps.retained.remove(&uid) => {
                             steps.unsettled.push((intent.object.clone(), version.to_owned()));
                         }
-                        // A person's `retain` is a decision, and what was given back is Delete.
+                        // What was given back is Delete.
                         (false, _) => {
                             steps.retained.remove(&uid);
                         }
@@ -261,6 +299,11 @@ pub fn survey(cx: &Cx) -> TeardownSurvey {
     for (_, volume) in cluster.volumes() {
         if let Some(found) = of_unclaimed(cx, terms, volume, namespaces) {
             survey.volumes.push(found);
+        }
+    }
+    if let Some(confirmed) = &terms.confirmed {
+        for it in &mut survey.volumes {
+            it.leave_unless(confirmed);
         }
     }
     survey.volumes.sort_by(|a, b| {
@@ -565,3 +608,6 @@ pub fn end_claims(cx: &Cx, survey: &TeardownSurvey) -> Plan {
         _ => Purpose::DeleteClaim(ClaimDeletionProgress { retained: true }),
     })
 }
+
+#[cfg(test)]
+mod tests;

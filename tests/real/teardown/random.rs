@@ -104,7 +104,7 @@ fn round(seed: u64, end: &str) {
 
 #[test]
 fn of_a_few_namespaces() {
-    for seed in 1..=3 {
+    for seed in 1..=2 {
         round(seed, &format!("-{seed}"));
     }
 }

@@ -186,7 +186,7 @@ impl TeardownArgs {
         if let Some(uid) = &self.confirm_cluster {
             self.is_cluster(connection, uid).await?;
         }
-        let look = Box::pin(self.look(connection, true)).await?;
+        let look = Box::pin(self.look(connection, None)).await?;
         let unmatched = look.collected.assessor.cx(&look.collected.intake.cluster, &look.settings);
         let unmatched = plan::unmatched(&unmatched, terms_of(&look.settings));
         if let Some(first) = unmatched.first() {
@@ -303,11 +303,12 @@ impl TeardownArgs {
         }
     }
 
-    /// Reads the cluster and surveys it. Nothing is written. `tells` whether notes about the journal are told.
+    /// Reads the cluster and surveys it. Nothing is written. After the first look only what that had is torn down, and notes
+    /// about the journal are not told again.
     pub(super) async fn look(
         &self,
         connection: &ConnectionArgs,
-        tells: bool,
+        confirmed: Option<&BTreeSet<Uid>>,
     ) -> Result<Look, Failure> {
         let mut settings = self.settings()?;
         let namespace = self.namespace.first().map(String::as_str);
@@ -322,7 +323,7 @@ impl TeardownArgs {
         }
         let is_live = collected.live.is_some();
         let history = match is_live {
-            true => journal::recalled(&collected, tells).await?,
+            true => journal::recalled(&collected, confirmed.is_none()).await?,
             false => History::default(),
         };
         let mut earlier = EarlierSteps::of(&history, self.destroys());
@@ -331,6 +332,7 @@ impl TeardownArgs {
         terms.stopped.clone_from(&earlier.stopped);
         terms.retained.clone_from(&earlier.retained);
         terms.doubtful = doubtful;
+        terms.confirmed = confirmed.cloned();
         let with = |terms: &TeardownTerms| Settings {
             teardown: Some(Box::new(terms.clone())),
             ..settings.clone()
@@ -436,7 +438,9 @@ impl TeardownArgs {
         if let Some(live) = &look.collected.live {
             record.complete(&live.reader, &look.collected.intake.cluster).await?;
         }
-        let phases = Phases { args: self, connection, interrupt };
+        let uids = look.survey.volumes.iter().filter_map(SurveyedVolume::confirmed_by);
+        let confirmed: BTreeSet<Uid> = uids.cloned().collect();
+        let phases = Phases { args: self, connection, interrupt, confirmed: &confirmed };
         // What the API server refuses, it refuses before anything is written.
         Box::pin(phases.rehearse(&mut look)).await?;
         if self.dry_run == DryRunFlag::Server {

@@ -38,6 +38,8 @@ pub(super) struct Phases<'a> {
     pub(super) args: &'a TeardownArgs,
     pub(super) connection: &'a ConnectionArgs,
     pub(super) interrupt: &'a Interrupt,
+    /// Uids of what was surveyed before it was confirmed.
+    pub(super) confirmed: &'a BTreeSet<Uid>,
 }
 
 /// The end of a run.
@@ -56,6 +58,11 @@ enum Stop {
 }
 
 impl Phases<'_> {
+    /// Looks again at what was confirmed.
+    async fn look(&self) -> Result<Look, Failure> {
+        Box::pin(self.args.look(self.connection, Some(self.confirmed))).await
+    }
+
     /// Sends every request as a dry run that can be tried before something is stopped.
     pub(super) async fn rehearse(&self, look: &mut Look) -> Result<(), Failure> {
         let survey = look.survey.clone();
@@ -83,7 +90,7 @@ impl Phases<'_> {
             let look = if index == 0 {
                 &mut *look
             } else {
-                anew = Box::pin(self.args.look(self.connection, false)).await?;
+                anew = Box::pin(self.look()).await?;
                 &mut anew
             };
             let receipt = self.execute(look, plan, DryRun::Server, &|_| {}).await?;
@@ -104,7 +111,7 @@ impl Phases<'_> {
                     .hint(Some("a dry run was refused; nothing was changed")));
             }
         }
-        *look = Box::pin(self.args.look(self.connection, false)).await?;
+        *look = Box::pin(self.look()).await?;
         Ok(())
     }
 
@@ -114,7 +121,7 @@ impl Phases<'_> {
         let ended = Box::pin(self.steps(file)).await;
         self.interrupt.finish();
         let stop = ended?;
-        let look = Box::pin(self.args.look(self.connection, false)).await?;
+        let look = Box::pin(self.look()).await?;
         file.finish(&look.collected.intake.cluster, &look.history);
         let mut notes = Vec::new();
         let stop = match stop {
@@ -143,7 +150,7 @@ impl Phases<'_> {
         let deadline = Instant::now();
         let mut late = None;
         loop {
-            let mut look = Box::pin(self.args.look(self.connection, false)).await?;
+            let mut look = Box::pin(self.look()).await?;
             match self.stop(&mut look, &mut stopped, &deleted).await? {
                 Ok(true) => continue,
                 Ok(false) => {}
@@ -160,12 +167,12 @@ impl Phases<'_> {
             }
         }
         // 4 and 5. Snapshots first: some drivers delete no volume that has them.
-        let mut look = Box::pin(self.args.look(self.connection, false)).await?;
+        let mut look = Box::pin(self.look()).await?;
         let (settings, survey) = (look.settings.clone(), look.survey.clone());
         let plan = look.collected.make(&settings, |cx| plan::end_snapshots(cx, &survey)).await?;
         if !plan.changes.is_empty() {
             self.recorded(&mut look, plan, file).await?;
-            look = Box::pin(self.args.look(self.connection, false)).await?;
+            look = Box::pin(self.look()).await?;
         }
         let (settings, survey) = (look.settings.clone(), look.survey.clone());
         let plan = look.collected.make(&settings, |cx| plan::end_claims(cx, &survey)).await?;
@@ -195,7 +202,7 @@ impl Phases<'_> {
     async fn hold(&self) -> Result<Result<Look, Stop>, Failure> {
         let mut last = String::new();
         for _ in 0..STOPS {
-            let mut look = Box::pin(self.args.look(self.connection, false)).await?;
+            let mut look = Box::pin(self.look()).await?;
             let (settings, survey) = (look.settings.clone(), look.survey.clone());
             let plan = look.collected.make(&settings, |cx| plan::hold(cx, &survey)).await?;
             if let Some(refusal) = plan.refusals.first() {
@@ -340,7 +347,7 @@ impl Phases<'_> {
     async fn await_gone(&self, volumes: &[ObjectRef]) -> Result<(), Failure> {
         let (began, deadline) = (Instant::now(), self.args.timeout.0.unwrap_or(Duration::MAX));
         while !volumes.is_empty() && began.elapsed() < deadline && !self.interrupt.asked() {
-            let look = Box::pin(self.args.look(self.connection, false)).await?;
+            let look = Box::pin(self.look()).await?;
             let cluster = &look.collected.intake.cluster;
             let remains = |it: &&ObjectRef| {
                 cluster.volume_named(&it.key.name).is_some_and(|found| found.metadata.uid == it.uid)
