@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::super::lines::{Paint, readable, wrapped};
+use super::super::lines::{Paint, command_lines, readable, wrapped};
 use super::super::table::short_name;
 use super::super::wire::ObjectReference;
 use super::{TeardownRecord, TornDownVolume};
@@ -105,7 +105,13 @@ pub fn teardown_table(
         }
     }
     if let Some(next) = screen.next {
-        writeln!(out, "\n{}{}", paint.label("Next:  "), readable(next))?;
+        let label = paint.label("Next:");
+        for (index, line) in
+            command_lines(&readable(next), width.saturating_sub(7)).iter().enumerate()
+        {
+            let label = if index == 0 { &format!("\n{label}  ") } else { "       " };
+            writeln!(out, "{label}{line}")?;
+        }
     }
     Ok(())
 }

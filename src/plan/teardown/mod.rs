@@ -1,6 +1,7 @@
 //! `teardown`: surveys what it would destroy, what survives and what blocks it, and plans each of its steps (semantics
 //! K.5).
 
+mod earlier;
 mod users;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,20 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::facts;
-use crate::journal::History;
 use crate::model::{
     Attachment, Bytes, Claim, ClaimKey, ControllerState, Exception, Kind, Liveness, ObjectKey,
     ObjectRef, Phase, ReclaimPolicy, TeardownTerms, Text, Uid, Volume, WorkloadScale,
 };
-use crate::remedies::{self, ClaimDeletionProgress, STOP};
+use crate::remedies::{self, ClaimDeletionProgress};
 use crate::rules;
 
+pub use earlier::{DESTROY, EarlierSteps, KEEP};
 pub use users::users;
-
-/// Command in plans and in the journal of a teardown that destroys data.
-pub const DESTROY: &str = "teardown";
-/// Command in plans and in the journal of a teardown that keeps data: what it kept, no other one destroys.
-pub const KEEP: &str = "teardown --keep-data";
 
 /// What becomes of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,91 +172,6 @@ fn excepts_volume<'a>(terms: &'a TeardownTerms, volume: &Volume) -> Option<&'a E
     })
 }
 
-/// What the journal tells of earlier runs of a teardown.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EarlierSteps {
-    /// Uids of the workloads that were stopped, and not started again by `undo`.
-    pub stopped: BTreeSet<Uid>,
-    /// Uids of the volumes that were set to Retain, and whose policy nothing in the journal has changed since.
-    pub retained: BTreeSet<Uid>,
-    /// Volumes whose policy may have been set back to Delete: by an entry of which that is unknown. Each with the
-    /// `resourceVersion` that it had before.
-    pub unsettled: Vec<(ObjectRef, String)>,
-    /// Entries that stopped a workload, with the workload.
-    pub entries: Vec<(u64, ObjectRef)>,
-}
-
-impl EarlierSteps {
-    /// Reads what a teardown that destroys data, or keeps it, has done so far.
-    pub fn of(history: &History, destroys: bool) -> Self {
-        let command = if destroys { DESTROY } else { KEEP };
-        let undone = history.undone();
-        let mut steps = Self::default();
-        // Names of the volumes that were held, by which claims name them.
-        let mut held: BTreeMap<Uid, Box<str>> = BTreeMap::new();
-        for entry in &history.entries {
-            let intent = &entry.intent;
-            let Some(uid) = intent.object.uid.clone() else { continue };
-            if !entry.may_have_written() || undone.contains(&entry.sequence) {
-                continue;
-            }
-            let is_own = intent.command == command;
-            // What another command does with a volume is a decision about it: it was given back, or kept.
-            if !is_own {
-                steps.retained.remove(&uid);
-                steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
-                if intent.action == remedies::DELETE_CLAIM.id {
-                    let claim = intent.pre_image.as_ref();
-                    let volume = claim.and_then(|it| it["spec"]["volumeName"].as_str());
-                    let of_claim = |name: &str| volume == Some(name);
-                    let kept: Vec<_> = held
-                        .iter()
-                        .filter(|(_, name)| of_claim(name))
-                        .map(|it| it.0.clone())
-                        .collect();
-                    for uid in kept {
-                        steps.retained.remove(&uid);
-                        steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
-                    }
-                }
-                continue;
-            }
-            match &*intent.action {
-                "scale-workload" if intent.because == STOP.id => {
-                    steps.entries.retain(|(_, it)| *it != intent.object);
-                    steps.entries.push((entry.sequence, intent.object.clone()));
-                    steps.stopped.insert(uid);
-                }
-                "set-reclaim-policy" => {
-                    let before = intent.pre_image.as_ref();
-                    let before = before.map(|it| &it["spec"]["persistentVolumeReclaimPolicy"]);
-                    let is_ours = intent.because == remedies::RETAIN.id
-                        && before.is_some_and(|it| it == "Delete");
-                    steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
-                    let version = intent.pre_image.as_ref();
-                    let version = version.and_then(|it| it["metadata"]["resourceVersion"].as_str());
-                    match (is_ours, version) {
-                        (true, _) => {
-                            held.insert(uid.clone(), intent.object.key.name.clone());
-                            steps.retained.insert(uid);
-                        }
-                        // The run was killed before it knew.
-                        (false, Some(version)) if !entry.wrote() && steps.retained.remove(&uid) => {
-                            steps.unsettled.push((intent.object.clone(), version.to_owned()));
-                        }
-                        // What was given back is Delete.
-                        (false, _) => {
-                            steps.retained.remove(&uid);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        steps
-    }
-}
-
 /// Returns the claims that a teardown deletes, by their volumes' policies alone.
 ///
 /// # Errors
@@ -316,6 +227,7 @@ pub fn survey(cx: &Cx) -> TeardownSurvey {
             survey.obstacles.push(TeardownObstacle { object, reason: reason.clone() });
         }
     }
+    survey.obstacles.extend(unread(cx));
     survey.snapshots = snapshots(cx);
     survey.obstacles.extend(controllers(cx, &survey.volumes));
     let in_scope = |namespace: &Text| namespaces.is_empty() || namespaces.contains(namespace);
@@ -326,6 +238,24 @@ pub fn survey(cx: &Cx) -> TeardownSurvey {
     survey.nodes = cluster.nodes().count();
     survey.youngest = youngest(cx);
     survey
+}
+
+/// Returns the kinds in scope that were not read: what they hold would be left without a word.
+fn unread(cx: &Cx) -> Vec<TeardownObstacle> {
+    let namespaces = &cx.settings().scope.namespaces;
+    let claims = Kind::PersistentVolumeClaim;
+    let of_claims = match namespaces.is_empty() {
+        true => cx.all_of(claims),
+        false => namespaces.iter().try_for_each(|it| cx.cluster().reach(claims, Some(it))),
+    };
+    let of_volumes = cx.all_of(Kind::PersistentVolume);
+    [(claims, of_claims), (Kind::PersistentVolume, of_volumes)]
+        .into_iter()
+        .filter_map(|(kind, seen)| {
+            let reason = format!("{} not read ({})", kind.plural(), seen.err()?.reason);
+            Some(TeardownObstacle { object: None, reason })
+        })
+        .collect()
 }
 
 /// Returns the object of the cluster that was created last.
@@ -608,6 +538,3 @@ pub fn end_claims(cx: &Cx, survey: &TeardownSurvey) -> Plan {
         _ => Purpose::DeleteClaim(ClaimDeletionProgress { retained: true }),
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -119,6 +119,19 @@ fn what_must_not_be_stopped_blocks() {
     on.cluster.delete("", &format!("validatingwebhookconfiguration/{webhook}"));
 }
 
+/// Who may not list claims learns that, and not that there is nothing to tear down.
+#[test]
+fn what_may_not_be_read_blocks() {
+    let on = Scenario::on(shared());
+    let driver = on.cluster.driver_without_attachments();
+    on.create(&claim("data", &driver.class_delete));
+    on.bound("data");
+    let admin = Admin::limited(&on, "blind", &["persistentvolumeclaims"], &["patch"]);
+    let args = ["teardown", "--destroy-data", "-n", &on.name];
+    let told = admin.refused(5, &args).says(&["nothing was changed"]);
+    assert!(obstacles(&told).contains("persistentvolumeclaims not read"), "{:#}", told.json);
+}
+
 /// Without the provisioner, nothing is stopped: the volumes would only be Released.
 #[test]
 #[ignore = "extended suite: stops a driver"]
