@@ -19,14 +19,14 @@ use std::{
 use figures::silent_kubelets;
 pub(super) use figures::{UsageSources, unmeasured};
 use futures::try_join;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 pub(super) use tell::{
     gap_lines, gap_names, notes, tell, tell_gaps, tell_notes, tell_read_again, tell_unread, unread,
     unread_inventories,
 };
 use tokio::sync::mpsc;
 
-use super::{Exit, Failure, args::ConnectionArgs};
+use super::{Exit, Failure, args::ConnectionArgs, terminal};
 use crate::{
     apply::BesideReader,
     client::{self, Connection, Reader},
@@ -510,11 +510,7 @@ impl ProgressLine {
         if IS_SHOWN.swap(true, Ordering::Relaxed) {
             return Self { bar: ProgressBar::hidden(), is_shown: false };
         }
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(100));
+        let bar = terminal::ticking(ProgressBar::new_spinner(), "{spinner} {wide_msg}");
         bar.set_message("connecting");
         Self { bar, is_shown: true }
     }

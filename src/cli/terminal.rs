@@ -13,6 +13,7 @@ use std::{
 };
 
 use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
 use tokio::{sync::Notify, time::timeout};
 
 use super::Failure;
@@ -222,6 +223,15 @@ pub fn width() -> Option<u16> {
 
 /// Width where there is no terminal to ask.
 const COLUMNS: u16 = 80;
+
+/// Returns a bar that shows itself by this template, and that it lives.
+pub fn ticking(bar: ProgressBar, template: &str) -> ProgressBar {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
 
 /// Whether colours are printed on stdout: as `--color` says, else where it is a terminal that shows them, and the user
 /// did not decline them (<https://no-color.org>).

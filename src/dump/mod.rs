@@ -53,7 +53,7 @@ pub(crate) use piece::{
     Broken, DumpObject, FileLayout, FileScope, FileSummary, ListSummary, Origin, OwnRecord, Piece,
 };
 pub(crate) use wording::{FieldStep, explain, path_of_misfit};
-pub(crate) use writer::{DumpWriter, Replace, file_beside, header, is_dump, private_file_beside};
+pub(crate) use writer::{DumpWriter, Replace, file_beside, header, is_dump, write_private};
 
 /// The API group of all that is ours.
 const OWN_GROUP: &str = "storage.kubectl.dev";

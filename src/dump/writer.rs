@@ -238,8 +238,25 @@ pub(crate) fn header<T: DeserializeOwned>(path: &Path) -> Option<T> {
 }
 
 /// Creates a file beside `path` that only its owner may read, so that renaming it is one step.
-pub(crate) fn private_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+fn private_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     file_beside(path, &mut private_file())
+}
+
+/// Writes a file that only its owner may read, whole or not at all, and durably.
+pub(crate) fn write_private(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let (temporary, file) = private_file_beside(path)?;
+    let mut file = BufWriter::with_capacity(BUFFER, file);
+    let written = write(&mut file)
+        .and_then(|()| file.flush())
+        .and_then(|()| file.get_ref().sync_all())
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
 }
 
 /// Creates a file beside `path` as these options say, so that renaming it is one step.

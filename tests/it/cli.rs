@@ -35,6 +35,9 @@ struct Case {
     /// Files in the folder where it runs; a name that ends in a slash is an empty folder.
     #[serde(default)]
     files: BTreeMap<String, String>,
+    /// Case whose `files` are here too.
+    #[serde(default)]
+    like: Option<String>,
     /// More of them, as hexadecimal digits.
     #[serde(default)]
     binary: BTreeMap<String, String>,
@@ -44,6 +47,14 @@ struct Case {
     /// Those that nobody may read. Root may read anything: to it such a case means nothing.
     #[serde(default)]
     closed: Vec<String>,
+}
+
+impl Case {
+    fn of(folder: &Path) -> Self {
+        let file = folder.join("cmd.yaml");
+        serde_yaml::from_str(&crate::support::read(&file))
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    }
 }
 
 #[test]
@@ -78,9 +89,10 @@ fn hold_all(judge: impl Fn(&Path) + std::panic::RefUnwindSafe) {
 /// What a case prints, called by a path; `None` where it means nothing.
 fn printed(folder: &Path, called: Option<&Path>) -> Option<(Case, String)> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let text = crate::support::read(&folder.join("cmd.yaml"));
-    let case: Case =
-        serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{name}: cmd.yaml: {error}"));
+    let mut case = Case::of(folder);
+    if let Some(other) = &case.like {
+        case.files.extend(Case::of(&folder.with_file_name(other)).files);
+    }
     let place = tempfile::tempdir().expect("a temporary folder");
     for (file, text) in &case.files {
         let path = place.path().join(file);

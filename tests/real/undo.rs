@@ -103,9 +103,7 @@ impl<'a> Desk<'a> {
     }
 
     fn folder(&self) -> std::path::PathBuf {
-        let namespace = self.on.cluster.get("", "namespace/kube-system").expect("there is one");
-        let uid = namespace["metadata"]["uid"].as_str().expect("it has a uid").to_owned();
-        self.home.path().join("kubectl-storage").join(uid)
+        self.home.path().join("kubectl-storage").join(self.on.cluster.uid())
     }
 
     /// Takes a bound volume's object away by force, having written down that it was kept.

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeSet, io::Write as _, path::Path, sync::Arc};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::{
     DryRunFlag, WriteArgs,
@@ -21,7 +21,7 @@ use crate::{
         terminal,
     },
     client::Connection,
-    dump::private_file_beside,
+    dump::write_private,
     journal::Log,
     model::{Text, escape_control},
     output::{
@@ -204,7 +204,8 @@ async fn carry_out(
 ) -> Result<Exit, Failure> {
     let command = confirmed.command();
     let options = args.options();
-    let bar = bar(confirmed.count());
+    let bar = ProgressBar::new(confirmed.count() as u64);
+    let bar = terminal::ticking(bar, "{spinner} {pos}/{len} {wide_msg}");
     let done = RefCell::new(0_usize);
     let progress = |it: RunProgress| match it {
         RunProgress::Begun(change) => {
@@ -350,12 +351,7 @@ fn save(path: &Path, shape: &writing::Plan) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         return terminal::print(|out| out.write_all(&text)).map_err(Failure::error);
     }
-    let (temporary, mut file) = private_file_beside(path).map_err(failed)?;
-    let written = file.write_all(&text).and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&temporary);
-        failed(error)
-    })?;
+    write_private(path, |file| file.write_all(&text)).map_err(failed)?;
     terminal::note(&format!("plan saved to {}; `apply` carries it out", path.display()));
     Ok(())
 }
@@ -427,16 +423,8 @@ pub(super) fn unopened(error: anyhow::Error) -> Failure {
     Failure { exit: Exit::Refused, error, hint: None }
 }
 
-fn refusal(reason: &str) -> Failure {
+/// Returns the refusal to change anything, for this reason.
+pub(super) fn refusal(reason: &str) -> Failure {
     let error = anyhow::anyhow!(reason.to_owned());
     Failure { exit: Exit::Refused, error, hint: None }
-}
-
-fn bar(total: usize) -> ProgressBar {
-    let bar = ProgressBar::new(total as u64);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(std::time::Duration::from_millis(100));
-    bar
 }

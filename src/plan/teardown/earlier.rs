@@ -42,8 +42,7 @@ impl EarlierSteps {
             let is_own = intent.command == command;
             // What another command does with a volume is a decision about it: it was given back, or kept.
             if !is_own {
-                steps.retained.remove(&uid);
-                steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
+                steps.forget(&uid);
                 if intent.action == remedies::DELETE_CLAIM.id {
                     let claim = intent.pre_image.as_ref();
                     let volume = claim.and_then(|it| it["spec"]["volumeName"].as_str());
@@ -53,9 +52,8 @@ impl EarlierSteps {
                         .filter(|(_, name)| of_claim(name))
                         .map(|it| it.0.clone())
                         .collect();
-                    for uid in kept {
-                        steps.retained.remove(&uid);
-                        steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
+                    for uid in &kept {
+                        steps.forget(uid);
                     }
                 }
                 continue;
@@ -93,6 +91,12 @@ impl EarlierSteps {
             }
         }
         steps
+    }
+
+    /// Leaves a volume to what was decided about it.
+    fn forget(&mut self, uid: &Uid) {
+        self.retained.remove(uid);
+        self.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(uid));
     }
 }
 

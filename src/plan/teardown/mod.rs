@@ -10,8 +10,8 @@ use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    Attachment, Bytes, Claim, ClaimKey, ControllerState, Exception, Kind, Liveness, ObjectKey,
-    ObjectRef, Phase, ReclaimPolicy, TeardownTerms, Text, Uid, Volume, WorkloadScale,
+    Claim, ClaimKey, ControllerState, Exception, Kind, Liveness, ObjectKey, ObjectRef, Phase,
+    ReclaimPolicy, TeardownTerms, Text, Time, Uid, Volume, WorkloadScale,
 };
 use crate::remedies::{self, ClaimDeletionProgress};
 use crate::rules;
@@ -65,11 +65,6 @@ pub enum VolumeStep {
 }
 
 impl SurveyedVolume {
-    /// Returns the capacity of the volume.
-    pub fn bytes(&self) -> Bytes {
-        self.about.volume.as_ref().and_then(|it| it.capacity).unwrap_or(0)
-    }
-
     /// Returns the uid by which the volume is confirmed: its own, or that of a claim without one.
     pub fn confirmed_by(&self) -> Option<&Uid> {
         self.volume.as_ref().or(self.claim.as_ref())?.uid.as_ref()
@@ -119,13 +114,26 @@ pub struct TeardownSurvey {
     /// Number of pods with volumes that they describe themselves.
     pub inline: usize,
     /// The youngest object of the cluster.
-    pub youngest: Option<(ObjectRef, crate::model::Time)>,
+    pub youngest: Option<(ObjectRef, Time)>,
     /// Number of nodes.
     pub nodes: usize,
 }
 
+impl TeardownSurvey {
+    /// Returns the claims that are deleted, or would be if nothing blocked that.
+    pub fn deleted(&self) -> BTreeSet<ClaimKey> {
+        let ends = |it: &&SurveyedVolume| {
+            matches!(it.step, VolumeStep::DeletesClaim | VolumeStep::AwaitsClaim)
+                || matches!(it.fate, VolumeFate::Blocked(_))
+        };
+        let doomed = self.volumes.iter().filter(ends);
+        doomed.filter_map(|it| it.claim.as_ref()?.key.as_claim()).collect()
+    }
+}
+
 /// Returns the claims that a teardown selects.
-pub fn claims(cx: &Cx, terms: &TeardownTerms) -> BTreeSet<ClaimKey> {
+pub fn claims(cx: &Cx) -> BTreeSet<ClaimKey> {
+    let Some(terms) = &cx.settings().teardown else { return BTreeSet::new() };
     let cluster = cx.cluster();
     let in_scope = |id| rules::in_scope(cluster, cx.settings(), &Subject::Claim(id));
     let selected =
@@ -134,7 +142,8 @@ pub fn claims(cx: &Cx, terms: &TeardownTerms) -> BTreeSet<ClaimKey> {
 }
 
 /// Returns the exceptions that match nothing.
-pub fn unmatched(cx: &Cx, terms: &TeardownTerms) -> Vec<Exception> {
+pub fn unmatched(cx: &Cx) -> Vec<Exception> {
+    let Some(terms) = &cx.settings().teardown else { return Vec::new() };
     let cluster = cx.cluster();
     let matches = |it: &&Exception| match it {
         Exception::Namespace(name) => {
@@ -153,21 +162,25 @@ pub fn unmatched(cx: &Cx, terms: &TeardownTerms) -> Vec<Exception> {
 
 /// Returns the exception that leaves out a claim.
 fn excepts<'a>(terms: &'a TeardownTerms, claim: &Claim) -> Option<&'a Exception> {
-    terms.except.iter().find(|it| match it {
-        Exception::Namespace(name) => claim.namespace == *name,
-        Exception::Class(name) => claim.class.as_ref() == Some(name),
-        Exception::Volume(name) => claim.volume_name.as_deref() == Some(&**name),
-        Exception::Claim(key) => claim.key() == *key,
-    })
+    left_out(terms, Some(&claim.key()), claim.class.as_ref(), claim.volume_name.as_deref())
 }
 
 /// Returns the exception that leaves out a volume whose claim is gone.
 fn excepts_volume<'a>(terms: &'a TeardownTerms, volume: &Volume) -> Option<&'a Exception> {
     let claim = volume.claim_ref.as_ref().map(|it| &it.key);
+    left_out(terms, claim, volume.class.as_ref(), Some(volume.name()))
+}
+
+fn left_out<'a>(
+    terms: &'a TeardownTerms,
+    claim: Option<&ClaimKey>,
+    class: Option<&Text>,
+    volume: Option<&str>,
+) -> Option<&'a Exception> {
     terms.except.iter().find(|it| match it {
         Exception::Namespace(name) => claim.is_some_and(|it| it.namespace == *name),
-        Exception::Class(name) => volume.class.as_ref() == Some(name),
-        Exception::Volume(name) => volume.name() == &**name,
+        Exception::Class(name) => class == Some(name),
+        Exception::Volume(name) => volume == Some(&**name),
         Exception::Claim(key) => claim == Some(key),
     })
 }
@@ -176,8 +189,9 @@ fn excepts_volume<'a>(terms: &'a TeardownTerms, volume: &Volume) -> Option<&'a E
 ///
 /// # Errors
 /// When volumes were not read.
-pub fn deleted_claims(cx: &Cx, terms: &TeardownTerms) -> Seen<BTreeSet<ClaimKey>> {
+pub fn deleted_claims(cx: &Cx) -> Seen<BTreeSet<ClaimKey>> {
     let mut deleted = BTreeSet::new();
+    let Some(terms) = &cx.settings().teardown else { return Ok(deleted) };
     for key in &terms.claims {
         let Some(claim) = cx.claim(key)? else { continue };
         let volume = claim.volume_name.as_ref().map(|it| cx.volume(it)).transpose()?.flatten();
@@ -259,7 +273,7 @@ fn unread(cx: &Cx) -> Vec<TeardownObstacle> {
 }
 
 /// Returns the object of the cluster that was created last.
-fn youngest(cx: &Cx) -> Option<(ObjectRef, crate::model::Time)> {
+fn youngest(cx: &Cx) -> Option<(ObjectRef, Time)> {
     let cluster = cx.cluster();
     let claims = cluster.claims().filter_map(|(_, it)| Some((it.object(), it.metadata.created?)));
     let pods = cluster.pods().filter_map(|(_, it)| Some((it.object(), it.created?)));
@@ -435,7 +449,7 @@ fn controllers(cx: &Cx, volumes: &[SurveyedVolume]) -> Vec<TeardownObstacle> {
             needed.entry(key).or_insert_with(|| facts::provisioner(cx, &driver));
         }
         let attached = cx.attachments_of(volume.name()).unwrap_or_default();
-        if attached.iter().any(|it| Attachment::object(it).uid.is_some()) {
+        if !attached.is_empty() {
             let key = ("external-attacher", Text::clone(&driver));
             needed.entry(key).or_insert_with(|| facts::attacher(cx, &driver));
         }

@@ -221,8 +221,7 @@ fn what_the_journal_of_a_machine_says_was_destroyed_is_not_recreated_by_that_of_
 
     // On another machine somebody had it destroyed, and recorded that there.
     let home = tempfile::tempdir().expect("because the temporary folder is writable");
-    let uid = on.cluster.kubectl(&["get", "ns", "kube-system", "-o", "jsonpath={.metadata.uid}"]);
-    let folder = home.path().join("kubectl-storage").join(uid.trim());
+    let folder = home.path().join("kubectl-storage").join(on.cluster.uid());
     let log = Log::open(&folder).expect("because the temporary folder is writable");
     let destroyed = Intent {
         command: "destroy-orphan".to_owned(),

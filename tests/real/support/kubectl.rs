@@ -97,6 +97,12 @@ impl Cluster {
         self.api().get(namespace, object).unwrap_or_else(|error| panic!("get {object}: {error}"))
     }
 
+    /// Returns the uid of the cluster: that of namespace kube-system.
+    pub(crate) fn uid(&self) -> String {
+        let namespace = self.get("", "namespace/kube-system").expect("there is one");
+        namespace["metadata"]["uid"].as_str().expect("because it has one").to_owned()
+    }
+
     /// Returns all objects of a resource, of a namespace or, if that is empty, of all.
     pub(crate) fn list(&self, namespace: &str, resource: &str) -> Vec<Value> {
         let list = self.api().list(namespace, resource);

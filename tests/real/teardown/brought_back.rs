@@ -5,13 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{deployment, lines};
+use super::{deployment, lines, unattended};
 use crate::support::{Admin, Scenario, Told, claim, eventually, shared};
-
-fn uid(on: &Scenario) -> String {
-    let found = on.cluster.get("", "ns/kube-system").expect("there is one");
-    found["metadata"]["uid"].as_str().expect("because it has one").to_owned()
-}
 
 /// An HPA, and marks of Argo CD and Flux, are named with the command that stops each.
 #[test]
@@ -55,22 +50,11 @@ fn who_starts_a_workload_again_is_named() {
     let volume = on.bound("web");
     let handle = on.handle(&volume);
     let admin = Admin::of(&on);
-    let (uid, exclusive) = (uid(&on), format!("--backend-exclusive={}", driver.name));
-    let record = admin.home.path().join("record.json").display().to_string();
+    let exclusive = format!("--backend-exclusive={}", driver.name);
     let mark = on.cluster.mark();
-    let args = [
-        "teardown",
-        "--destroy-data",
-        "-n",
-        &on.name,
-        &exclusive,
-        "--yes",
-        "--max=1",
-        "--confirm-cluster",
-        &uid,
-        "--record",
-        &record,
-    ];
+    let args = ["teardown", "--destroy-data", "-n", &on.name, &exclusive, "--max=1"];
+    let unattended = unattended(&admin);
+    let args = [&args[..], &unattended.each_ref().map(String::as_str)].concat();
     let mut running = admin.by(on.cluster.kubeconfig(), &args).start();
     while !running.has_ended() {
         if on.read("deploy/web")["spec"]["replicas"] == 0 {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{DESTROYED, Town};
+use super::{DESTROYED, Town, run_unattended};
 use crate::support::{Admin, Scenario, Told, claim, shared};
 
 /// What the driver does not delete is left, first on the screen, with its last error; the next run goes on.
@@ -20,26 +20,10 @@ fn a_driver_that_fails_leaves_its_volumes() {
         &json!({"DeleteVolume": {"fail": {"code": "INTERNAL", "message": "the array is busy"}}}),
     );
     let admin = Admin::of(&on);
-    let uid =
-        on.cluster.get("", "ns/kube-system").expect("there is one")["metadata"]["uid"].clone();
     let exclusive = format!("--backend-exclusive={}", driver.name);
-    let record = admin.home.path().join("record.json").display().to_string();
     let run = |timeout: &str| -> Told {
-        admin.run(&[
-            "teardown",
-            "--destroy-data",
-            "-n",
-            &on.name,
-            &exclusive,
-            "--yes",
-            "--max=1",
-            "--confirm-cluster",
-            uid.as_str().expect("because it has one"),
-            "--record",
-            &record,
-            "--timeout",
-            timeout,
-        ])
+        let args = ["--destroy-data", "-n", &on.name, &exclusive, "--max=1", "--timeout", timeout];
+        run_unattended(&admin, &args)
     };
     let told = run("8s").ends(6);
     let left = &told.listed("volumes")[0];
@@ -57,8 +41,7 @@ fn a_driver_that_fails_leaves_its_volumes() {
 fn two_runs_at_once_come_to_one_end() {
     let on = Scenario::on(shared());
     let town = Town::of(&on);
-    let mut args = town.args(&[]);
-    args.extend(town.unattended());
+    let args = town.destroying();
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let start = || town.admin.by(on.cluster.kubeconfig(), &args).start();
     let both = [start(), start()].map(|it| Told::of(it.finish()));

@@ -13,8 +13,7 @@ fn killed(end: &str, method: &str, after: u32, arrives: bool) {
     let fault = if arrives { Fault::hold_after() } else { Fault::hold() };
     // Events are created, not patched or deleted.
     let held = proxy.hold(fault.on(method, "/api").real().after(after));
-    let mut args = town.args(&[]);
-    args.extend(town.unattended());
+    let args = town.destroying();
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let running = town.admin.by(proxy.kubeconfig(), &args).start();
     held.wait();

@@ -24,6 +24,24 @@ struct Town<'a> {
     handles: Vec<(&'static str, String)>,
 }
 
+/// What a pipeline adds, which nobody confirms: which cluster it is, and the file of the record.
+fn unattended(admin: &Admin) -> [String; 3] {
+    let record = admin.home.path().join("record.json");
+    let uid = admin.on.cluster.uid();
+    [
+        "--yes".to_owned(),
+        format!("--confirm-cluster={uid}"),
+        format!("--record={}", record.display()),
+    ]
+}
+
+/// Runs a teardown as a pipeline does.
+fn run_unattended(admin: &Admin, args: &[&str]) -> Told {
+    let unattended = unattended(admin);
+    let more = unattended.each_ref().map(String::as_str);
+    admin.run(&[&["teardown"], args, &more].concat())
+}
+
 pub(super) fn container() -> Value {
     json!([{"name": "main", "image": "none"}])
 }
@@ -135,19 +153,11 @@ impl<'a> Town<'a> {
         args
     }
 
-    /// What a pipeline adds.
-    fn unattended(&self) -> Vec<String> {
-        let uid =
-            &self.on.cluster.get("", "ns/kube-system").expect("there is one")["metadata"]["uid"];
-        let uid = uid.as_str().expect("because it has one");
-        let record = self.record_file();
-        vec![
-            "--destroy-data".to_owned(),
-            "--yes".to_owned(),
-            "--max=20".to_owned(),
-            format!("--confirm-cluster={uid}"),
-            format!("--record={record}"),
-        ]
+    /// The arguments with which a pipeline destroys the data.
+    fn destroying(&self) -> Vec<String> {
+        let mut args = self.args(&["--destroy-data", "--max=20"]);
+        args.extend(unattended(&self.admin));
+        args
     }
 
     fn record_file(&self) -> String {
@@ -155,9 +165,8 @@ impl<'a> Town<'a> {
     }
 
     fn destroy(&self) -> Told {
-        let unattended = self.unattended();
-        let unattended: Vec<_> = unattended.iter().map(String::as_str).collect();
-        self.run(&unattended)
+        let args = self.destroying();
+        self.admin.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// The record that was written last.
@@ -259,21 +268,7 @@ fn data_is_kept_for_another_cluster() {
     let volume = on.bound("data-db-0");
     let handle = on.handle(&volume);
     let admin = Admin::of(&on);
-    let uid =
-        on.cluster.get("", "ns/kube-system").expect("there is one")["metadata"]["uid"].clone();
-    let record = admin.home.path().join("kept.json").display().to_string();
-    let args = [
-        "teardown",
-        "--keep-data",
-        "-n",
-        &on.name,
-        "--yes",
-        "--confirm-cluster",
-        uid.as_str().expect("because it has one"),
-        "--record",
-        &record,
-    ];
-    let told = admin.run(&args).ends(0);
+    let told = run_unattended(&admin, &["--keep-data", "-n", &on.name]).ends(0);
     let kept = &told.listed("volumes")[0];
     assert_eq!(kept["outcome"], "kept", "{:#}", told.json);
     assert!(on.get("pvc/data-db-0").is_none() && driver.has(&handle));
@@ -313,23 +308,8 @@ fn released_volumes_are_taken_only_when_asked() {
     let exclusive = format!("--backend-exclusive={}", driver.name);
     let told = admin.run(&["teardown", "--dry-run", "-n", &on.name, &exclusive]).ends(0);
     assert!(told.listed("volumes").iter().all(|it| it["plan"] == "keep"), "{:#}", told.json);
-    let uid =
-        on.cluster.get("", "ns/kube-system").expect("there is one")["metadata"]["uid"].clone();
-    let record = admin.home.path().join("released.json").display().to_string();
-    let told = admin.run(&[
-        "teardown",
-        "--destroy-data",
-        "--released",
-        "-n",
-        &on.name,
-        &exclusive,
-        "--yes",
-        "--max=2",
-        "--confirm-cluster",
-        uid.as_str().expect("because it has one"),
-        "--record",
-        &record,
-    ]);
+    let args = ["--destroy-data", "--released", "-n", &on.name, &exclusive, "--max=2"];
+    let told = run_unattended(&admin, &args);
     let of = |claim: &str| {
         let claim = format!("{}/{claim}", on.name);
         let found = told.listed("volumes").iter().find(|it| it["claim"] == claim.as_str());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{container, deployment, set};
+use super::{container, deployment, run_unattended, set};
 use crate::support::{Admin, Dice, Scenario, claim, eventually, pod, say, shared};
 
 /// Tears down one namespace that the dice made.
@@ -65,23 +65,16 @@ fn round(seed: u64, end: &str) {
     let before: Vec<Value> =
         handles.iter().map(|(_, volume, _)| on.read(&format!("pv/{volume}"))).collect();
     let admin = Admin::of(&on);
-    let uid =
-        on.cluster.get("", "ns/kube-system").expect("there is one")["metadata"]["uid"].clone();
-    let record = admin.home.path().join("record.json").display().to_string();
     let mut args = vec![
-        "teardown".to_owned(),
         "--destroy-data".to_owned(),
-        "--yes".to_owned(),
         "--max=20".to_owned(),
         format!("--namespace={}", on.name),
         format!("--backend-exclusive={}", driver.name),
-        format!("--confirm-cluster={}", uid.as_str().expect("because it has one")),
-        format!("--record={record}"),
     ];
     args.extend(by_label.then(|| "--selector=torn=down".to_owned()));
     args.extend(excepted.iter().map(|it| format!("--except=pvc/{}/{it}", on.name)));
     let args: Vec<_> = args.iter().map(String::as_str).collect();
-    let told = admin.run(&args);
+    let told = run_unattended(&admin, &args);
     let what = || format!("seed {seed}: {:?} {}\n{:#}", told.code, told.stderr, told.json);
     assert!([Some(0), Some(5), Some(6)].contains(&told.code), "{}", what());
     for ((name, volume, handle), before) in handles.iter().zip(&before) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{deployment, lines, set};
+use super::{deployment, lines, run_unattended, set};
 use crate::support::{Admin, LocalPath, Scenario, claim, eventually, real_drivers};
 
 /// No assertion is needed: the drivers are known. Disks are detached before their claims go, and snapshots go first.
@@ -36,29 +36,13 @@ fn known_drivers_need_no_assertion() {
         handles[..2].iter().all(|it| !cloud.nodes_of(it).is_empty())
     });
     let admin = Admin::of(&on);
-    let uid =
-        on.cluster.get("", "ns/kube-system").expect("there is one")["metadata"]["uid"].clone();
-    let record = admin.home.path().join("record.json").display().to_string();
     let told = admin.run(&["teardown", "--dry-run", "-n", &on.name, "--destroy-snapshots"]).ends(0);
     assert_eq!(told.json["summary"]["destroyed"]["volumes"], 3, "{:#}", told.json);
     assert_eq!(told.listed("snapshots")[0]["plan"], "destroy", "{:#}", told.json);
 
     let mark = on.cluster.mark();
-    let told = admin
-        .run(&[
-            "teardown",
-            "--destroy-data",
-            "--destroy-snapshots",
-            "-n",
-            &on.name,
-            "--yes",
-            "--max=3",
-            "--confirm-cluster",
-            uid.as_str().expect("because it has one"),
-            "--record",
-            &record,
-        ])
-        .ends(0);
+    let args = ["--destroy-data", "--destroy-snapshots", "-n", &on.name, "--max=3"];
+    let told = run_unattended(&admin, &args).ends(0);
     let outcome = |claim: &str| {
         let claim = format!("{}/{claim}", on.name);
         let found = told.listed("volumes").iter().find(|it| it["claim"] == claim.as_str());
@@ -84,6 +68,7 @@ fn known_drivers_need_no_assertion() {
     let listing = admin.home.path().join("disks.json");
     std::fs::write(&listing, cloud.listing().to_string()).expect("because the folder is ours");
     let listing = listing.display().to_string();
+    let record = admin.home.path().join("record.json").display().to_string();
     let told = admin.run(&["audit", "--inventory", &listing, "--record", &record, "--allow-gaps"]);
     let told = told.ends(0);
     assert_eq!(

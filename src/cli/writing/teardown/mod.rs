@@ -4,7 +4,11 @@ mod phases;
 mod record;
 mod surroundings;
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use clap::{ArgGroup, Args};
 use dialoguer::Input;
@@ -12,7 +16,7 @@ pub(in crate::cli) use record::read_if_there;
 use serde_json::Value;
 
 use self::{phases::Phases, record::RecordFile, surroundings::Surroundings};
-use super::{DryRunFlag, SavedArgs, confirm, field_manager, journal};
+use super::{DryRunFlag, SavedArgs, confirm, field_manager, journal, perform::refusal};
 use crate::{
     apply::{DryRun, RunOptions},
     cli::{
@@ -26,6 +30,7 @@ use crate::{
         terminal,
     },
     client::{ObjectRequest, Reader, RequestTimeout, cluster_uid},
+    facts::quoted,
     journal::History,
     model::{
         ClaimKey, Exception, Kind, ObjectRef, Selector, Settings, TeardownTerms, Text, Threshold,
@@ -36,9 +41,7 @@ use crate::{
         list,
         teardown::{TeardownObstacle, TeardownRecord, TeardownScreen, teardown_table},
     },
-    plan::teardown::{
-        self as plan, EarlierSteps, SurveyedVolume, TeardownSurvey, VolumeFate, VolumeStep,
-    },
+    plan::teardown::{self as plan, EarlierSteps, SurveyedVolume, TeardownSurvey},
 };
 
 /// Arguments of `teardown`.
@@ -155,19 +158,34 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Returns the claims that are deleted.
-    pub(super) fn deleted(&self) -> BTreeSet<ClaimKey> {
-        deleted(&self.survey)
+    /// Writes a record as a table.
+    fn table(
+        &self,
+        out: &mut dyn Write,
+        record: &TeardownRecord,
+        colour: bool,
+        next: Option<&str>,
+    ) -> io::Result<()> {
+        let place = self.collected.place();
+        let width = terminal::width().map_or(80, usize::from);
+        let now = self.collected.intake.cluster.clock();
+        teardown_table(out, record, TeardownScreen { place: &place, width, colour, now, next })
     }
-}
 
-/// Returns the claims that a survey says are deleted, or would be if nothing blocked that.
-fn deleted(survey: &TeardownSurvey) -> BTreeSet<ClaimKey> {
-    let is_blocked = |it: &SurveyedVolume| matches!(it.fate, VolumeFate::Blocked(_));
-    let ends =
-        |it: &SurveyedVolume| matches!(it.step, VolumeStep::DeletesClaim | VolumeStep::AwaitsClaim);
-    let doomed = survey.volumes.iter().filter(|it| ends(it) || is_blocked(it));
-    doomed.filter_map(|it| it.claim.as_ref()?.key.as_claim()).collect()
+    /// Prints a record.
+    fn show(
+        &self,
+        record: &TeardownRecord,
+        format: &Format,
+        next: Option<&str>,
+    ) -> Result<(), Failure> {
+        terminal::print(|out| match format {
+            Format::Json => list::json(out, record),
+            Format::Yaml => list::yaml(out, record),
+            _ => self.table(out, record, terminal::colour(), next),
+        })
+        .map_err(Failure::error)
+    }
 }
 
 impl TeardownArgs {
@@ -188,7 +206,7 @@ impl TeardownArgs {
         }
         let look = Box::pin(self.look(connection, None)).await?;
         let unmatched = look.collected.assessor.cx(&look.collected.intake.cluster, &look.settings);
-        let unmatched = plan::unmatched(&unmatched, terms_of(&look.settings));
+        let unmatched = plan::unmatched(&unmatched);
         if let Some(first) = unmatched.first() {
             return Err(Failure::usage(format!("--except {first} matches nothing")));
         }
@@ -197,7 +215,7 @@ impl TeardownArgs {
         let blocked = !look.record.obstacles.is_empty();
         if !is_live || self.dry_run == DryRunFlag::Client || blocked {
             let next = self.next(&look.record).filter(|_| !blocked && is_live);
-            show(&look, &look.record, &format, next.as_deref())?;
+            look.show(&look.record, &format, next.as_deref())?;
             tell(&look.collected, plan::DESTROY);
             if look.record.volumes.is_empty() {
                 terminal::note("no claim and no volume is in scope");
@@ -217,7 +235,7 @@ impl TeardownArgs {
             let told =
                 format!("{} volumes would be destroyed; --max allows {max}", destroyed.volumes);
             return Err(
-                refused(&told).hint(Some("nothing was changed; --dry-run shows the survey"))
+                refusal(&told).hint(Some("nothing was changed; --dry-run shows the survey"))
             );
         }
         Box::pin(self.carry_out(look, connection, &format, interrupt)).await
@@ -289,14 +307,14 @@ impl TeardownArgs {
         })?;
         match found {
             Some(uid) if uid == wanted => Ok(()),
-            Some(uid) => Err(refused(&format!(
+            Some(uid) => Err(refusal(&format!(
                 "this is another cluster: namespace kube-system of {} has UID {}, not {}",
                 connected.server,
                 escape_control(&uid),
                 escape_control(wanted)
             ))
             .hint(Some("nothing else was read, and nothing was changed"))),
-            None => Err(refused(
+            None => Err(refusal(
                 "reading namespace kube-system is forbidden: unknown which cluster this is",
             )
             .hint(Some("`kubectl storage rbac teardown` prints a ClusterRole with this right"))),
@@ -338,9 +356,9 @@ impl TeardownArgs {
             ..settings.clone()
         };
         let now = with(&terms);
-        terms.claims = collected.make(&now, |cx| plan::claims(cx, terms_of(&now))).await?;
+        terms.claims = collected.make(&now, plan::claims).await?;
         let now = with(&terms);
-        let first = collected.make(&now, |cx| plan::deleted_claims(cx, terms_of(&now))).await?;
+        let first = collected.make(&now, plan::deleted_claims).await?;
         let first = first.map_err(|unseen| unread(&unseen.reason))?;
         let users = collected.make(&now, |cx| plan::users(cx, &first)).await?;
         let users = users.map_err(|unseen| unread(&unseen.reason))?;
@@ -358,7 +376,7 @@ impl TeardownArgs {
         let rehearsed = with(&rehearsed);
         let mut survey = collected.make(&rehearsed, plan::survey).await?;
         // Only what uses a claim that is deleted after all is stopped.
-        let doomed = deleted(&survey);
+        let doomed = survey.deleted();
         let users = collected.make(&rehearsed, |cx| plan::users(cx, &doomed)).await?;
         let users = users.map_err(|unseen| unread(&unseen.reason))?;
         let cluster = &collected.intake.cluster;
@@ -411,7 +429,6 @@ impl TeardownArgs {
         if !self.namespace.is_empty() {
             words.push(format!("-n {}", self.namespace.join(",")));
         }
-        let quoted = crate::facts::quoted;
         words.extend(self.selector.iter().map(|it| format!("-l {}", quoted(it))));
         words.extend(self.except.iter().map(|it| format!("--except {}", quoted(&it.to_string()))));
         words.extend(self.released.then(|| "--released".to_owned()));
@@ -444,7 +461,7 @@ impl TeardownArgs {
         // What the API server refuses, it refuses before anything is written.
         Box::pin(phases.rehearse(&mut look)).await?;
         if self.dry_run == DryRunFlag::Server {
-            show(&look, &look.record, format, None)?;
+            look.show(&look.record, format, None)?;
             terminal::note(
                 "the API server would accept every request that can be tried; nothing was changed",
             );
@@ -463,7 +480,7 @@ impl TeardownArgs {
                 return Err(Failure { exit: Exit::Unfinished, ..failure });
             }
         };
-        show(&ended.look, &file.record, format, None)?;
+        ended.look.show(&file.record, format, None)?;
         for note in &ended.notes {
             terminal::note(&escape_control(note));
         }
@@ -484,7 +501,7 @@ impl TeardownArgs {
     /// Returns the file of the record beside the journal.
     fn default_record(&self, look: &Look) -> Result<PathBuf, Failure> {
         let folder = journal::folder(&look.collected);
-        let folder = folder.ok_or_else(|| refused("no folder for the record is known"))?;
+        let folder = folder.ok_or_else(|| refusal("no folder for the record is known"))?;
         std::fs::create_dir_all(&folder).map_err(Failure::error)?;
         let mode = if self.destroys() { "destroy" } else { "keep" };
         Ok(folder.join(format!("teardown-{mode}.json")))
@@ -493,21 +510,14 @@ impl TeardownArgs {
     /// Asks the person to type the server's host and the bytes.
     fn ask(&self, look: &Look) -> Result<(), Failure> {
         if !confirm::somebody_there() {
-            return Err(refused("cannot ask for confirmation: stdin or stderr is not a terminal")
+            return Err(refusal("cannot ask for confirmation: stdin or stderr is not a terminal")
                 .hint(Some(
                     "--yes, --confirm-cluster, --record and --max go on without a prompt",
                 )));
         }
         let mut screen = Vec::new();
-        let place = look.collected.place();
-        let style = TeardownScreen {
-            place: &place,
-            width: terminal::width().map_or(80, usize::from),
-            colour: terminal::colour_of_notes(),
-            now: look.collected.intake.cluster.clock(),
-            next: None,
-        };
-        teardown_table(&mut screen, &look.record, style).map_err(Failure::error)?;
+        let colour = terminal::colour_of_notes();
+        look.table(&mut screen, &look.record, colour, None).map_err(Failure::error)?;
         terminal::note(String::from_utf8_lossy(&screen).trim_end());
         let live = look.collected.live.as_ref();
         let server = live.map_or("", |it| &it.connection.server);
@@ -529,7 +539,7 @@ impl TeardownArgs {
             .map_err(Failure::error)?;
         match typed.split_whitespace().eq(wanted.split_whitespace()) {
             true => Ok(()),
-            false => Err(refused("not confirmed: nothing was changed")),
+            false => Err(refusal("not confirmed: nothing was changed")),
         }
     }
 }
@@ -560,35 +570,8 @@ fn terms_of(settings: &Settings) -> &TeardownTerms {
     settings.teardown.as_deref().expect("because `settings` sets them")
 }
 
-/// Prints a record.
-fn show(
-    look: &Look,
-    record: &TeardownRecord,
-    format: &Format,
-    next: Option<&str>,
-) -> Result<(), Failure> {
-    let place = look.collected.place();
-    let screen = TeardownScreen {
-        place: &place,
-        width: terminal::width().map_or(80, usize::from),
-        colour: terminal::colour(),
-        now: look.collected.intake.cluster.clock(),
-        next,
-    };
-    terminal::print(|out| match format {
-        Format::Json => list::json(out, record),
-        Format::Yaml => list::yaml(out, record),
-        _ => teardown_table(out, record, screen),
-    })
-    .map_err(Failure::error)
-}
-
 /// Returns the refusal to go on without what was not read.
 fn unread(reason: &str) -> Failure {
-    refused(&format!("{reason}: unknown what uses the claims"))
+    refusal(&format!("{reason}: unknown what uses the claims"))
         .hint(Some("`kubectl storage rbac teardown` prints a ClusterRole with all rights"))
-}
-
-pub(super) fn refused(reason: &str) -> Failure {
-    Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason.to_owned()), hint: None }
 }

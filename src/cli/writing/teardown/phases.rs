@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::Value;
 
-use super::{Look, RecordFile, TeardownArgs, refused};
+use super::{Look, RecordFile, TeardownArgs};
 use crate::{
     apply::{ChangeReceipt, Confirmed, DryRun, Outcome, Receipt, RunProgress},
     cli::{
@@ -18,13 +18,14 @@ use crate::{
         args::ConnectionArgs,
         collect::dump_failure,
         terminal,
-        writing::perform::{Execution, execute, open_journal},
+        writing::perform::{Execution, execute, open_journal, refusal},
     },
     client::ObjectRequest,
+    facts::is_stopped,
     model::{ClaimKey, ObjectRef, Uid, escape_control, format_bytes, format_duration},
     plan::{
         Plan,
-        teardown::{self as plan, VolumeStep},
+        teardown::{self as plan, TeardownSurvey, VolumeStep},
     },
 };
 
@@ -107,7 +108,7 @@ impl Phases<'_> {
                     terminal::note(&escape_control(&format!("error: {line}")));
                 }
                 let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-                return Err(refused(&escape_control(&format!("{last}{more}")))
+                return Err(refusal(&escape_control(&format!("{last}{more}")))
                     .hint(Some("a dry run was refused; nothing was changed")));
             }
         }
@@ -145,7 +146,7 @@ impl Phases<'_> {
             Err(stop) => return Ok(Err(stop)),
         };
         // 2 and 3. Workloads are stopped, until nothing uses the claims.
-        let deleted = look.deleted();
+        let deleted = look.survey.deleted();
         let mut stopped: BTreeMap<Uid, usize> = BTreeMap::new();
         let deadline = Instant::now();
         let mut late = None;
@@ -238,7 +239,7 @@ impl Phases<'_> {
     ) -> Result<Result<bool, Stop>, Failure> {
         let settings = look.settings.clone();
         let users = look.collected.make(&settings, |cx| plan::users(cx, deleted)).await?;
-        let users = users.map_err(|unseen| refused(&unseen.reason))?;
+        let users = users.map_err(|unseen| refusal(&unseen.reason))?;
         if let Some(obstacle) = users.obstacles.first() {
             let object = obstacle.object.as_ref().map_or_else(String::new, |it| format!("{it}: "));
             return Ok(Err(Stop::Early(format!("{object}{}", obstacle.reason))));
@@ -422,7 +423,7 @@ fn what_is_stopped(look: &Look) -> Vec<String> {
     let cluster = &look.collected.intake.cluster;
     let remains = look.earlier.entries.iter().filter(|(_, object)| {
         let found = cluster.workload_named(&object.key).filter(|it| it.uid == object.uid);
-        found.is_some_and(crate::facts::is_stopped)
+        found.is_some_and(is_stopped)
     });
     remains
         .map(|(entry, object)| {
@@ -448,7 +449,7 @@ enum Awaited {
 }
 
 /// Returns everything that a survey stops.
-fn stops(survey: &plan::TeardownSurvey) -> Vec<ObjectRef> {
+fn stops(survey: &TeardownSurvey) -> Vec<ObjectRef> {
     let workloads = survey.workloads.iter().map(|it| it.0.clone());
     workloads.chain(survey.pods.iter().cloned()).collect()
 }
@@ -474,10 +475,5 @@ async fn who_wrote(look: &Look, object: &ObjectRef) -> String {
 }
 
 fn bar() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
+    terminal::ticking(ProgressBar::new_spinner(), "{spinner} {wide_msg}")
 }

@@ -1,8 +1,7 @@
 //! The record of a teardown as a file: written before the first write, and after each outcome, whole or not at all.
 
 use std::{
-    collections::BTreeMap,
-    io::Write as _,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -10,13 +9,17 @@ use serde_json::Value;
 
 use crate::{
     apply::{ChangeReceipt, Outcome},
-    cli::{Exit, Failure},
+    cli::{Failure, writing::perform::refusal},
     client::{ListForm, ListRequest, Reader, list_json},
     cluster::Cluster,
-    dump::private_file_beside,
-    journal::History,
-    model::{Action, Kind, escape_control, format_time},
-    output::{list, teardown::TeardownRecord},
+    dump::write_private,
+    journal::{Entry, History},
+    model::{Action, Kind, ReclaimPolicy, escape_control, format_time},
+    output::{
+        list,
+        teardown::{TeardownRecord, TornDownSnapshot, TornDownVolume},
+    },
+    plan::teardown::DESTROY,
     remedies::recreate::for_another_cluster,
     rules::deleting_command,
 };
@@ -46,7 +49,7 @@ impl RecordFile {
                     of.mode,
                     of.cluster.uid.as_deref().unwrap_or("unknown")
                 );
-                return Err(refused(&told).hint(Some("name another file with --record")));
+                return Err(refusal(&told).hint(Some("name another file with --record")));
             }
             record.join(earlier);
         }
@@ -55,7 +58,7 @@ impl RecordFile {
         file.write();
         match file.failed.take() {
             None => Ok(file),
-            Some(why) => Err(refused(&format!(
+            Some(why) => Err(refusal(&format!(
                 "the record cannot be written to {}: {why}; nothing was changed",
                 path.display()
             ))),
@@ -64,18 +67,8 @@ impl RecordFile {
 
     /// Writes the record, whole or not at all, and durably.
     pub(super) fn write(&mut self) {
-        let written = || -> std::io::Result<()> {
-            let (temporary, mut file) = private_file_beside(&self.path)?;
-            let written = list::json(&mut file, &self.record)
-                .and_then(|()| file.flush())
-                .and_then(|()| file.sync_all())
-                .and_then(|()| std::fs::rename(&temporary, &self.path));
-            if written.is_err() {
-                let _ = std::fs::remove_file(&temporary);
-            }
-            written
-        };
-        self.failed = written().err().map(|error| error.to_string());
+        let written = write_private(&self.path, |file| list::json(file, &self.record));
+        self.failed = written.err().map(|error| error.to_string());
     }
 
     /// Returns the path of the file.
@@ -89,7 +82,7 @@ impl RecordFile {
         let steps = &done.change.proposal.steps;
         let is_about_data = steps.iter().any(|it| {
             matches!(it, Action::DeleteClaim { .. } | Action::ReclaimReleased { .. })
-                || matches!(it, Action::SetReclaimPolicy { to, .. } if to.to_string() == "Delete")
+                || matches!(it, Action::SetReclaimPolicy { to, .. } if *to == ReclaimPolicy::Delete)
         });
         let object = &done.change.object;
         let outcome = match (done.outcome, destroys) {
@@ -100,7 +93,7 @@ impl RecordFile {
             (_, true) => "left",
         };
         if object.key.kind == Kind::VolumeSnapshot {
-            let named = |it: &&mut crate::output::teardown::TornDownSnapshot| {
+            let named = |it: &&mut TornDownSnapshot| {
                 Some(&*it.object.name) == Some(&*object.key.name)
                     && it.object.namespace.as_deref() == object.key.namespace.as_deref()
             };
@@ -118,7 +111,7 @@ impl RecordFile {
                 _ => None,
             });
             let volume = volume.map(|it| &*it.key.name);
-            let is_it = |it: &&mut crate::output::teardown::TornDownVolume| match volume {
+            let is_it = |it: &&mut TornDownVolume| match volume {
                 Some(name) => it.volume.as_deref() == Some(name),
                 None => it.volume.is_none() && it.claim == claim,
             };
@@ -194,9 +187,9 @@ const UNDER_WAY: &str = "its deletion is under way";
 /// Returns the entry with which a teardown set the policy of a volume to Delete.
 fn given_back(history: &History, uid: Option<&str>) -> Option<u64> {
     let uid = uid?;
-    let is_it = |it: &&crate::journal::Entry| {
+    let is_it = |it: &&Entry| {
         it.intent.object.uid.as_ref().is_some_and(|it| it.to_string() == uid)
-            && it.intent.command == crate::plan::teardown::DESTROY
+            && it.intent.command == DESTROY
             && it.intent.reclaims()
             && it.may_have_written()
     };
@@ -206,21 +199,9 @@ fn given_back(history: &History, uid: Option<&str>) -> Option<u64> {
 impl TeardownRecord {
     /// Joins what an earlier run recorded: volumes that are not there any more, and manifests.
     fn join(&mut self, earlier: Self) {
-        let known: BTreeMap<_, _> = self
-            .volumes
-            .iter()
-            .enumerate()
-            .map(|(at, it)| ((it.volume.clone(), it.uid.clone(), it.claim.clone()), at))
-            .collect();
-        let mut gone = Vec::new();
-        for it in earlier.volumes {
-            let same = |key: &(Option<String>, Option<String>, Option<String>)| {
-                key.0 == it.volume && key.1 == it.uid && (it.volume.is_some() || key.2 == it.claim)
-            };
-            if !known.keys().any(same) {
-                gone.push(it);
-            }
-        }
+        let known: BTreeSet<_> = self.volumes.iter().map(identity).collect();
+        let mut gone = earlier.volumes;
+        gone.retain(|it| !known.contains(&identity(it)));
         self.volumes.extend(gone);
         let stopped: Vec<_> =
             earlier.stopped.into_iter().filter(|it| !self.stopped.contains(it)).collect();
@@ -265,6 +246,12 @@ impl TeardownRecord {
     }
 }
 
+/// What tells a volume from others: its name and uid, or the claim that has none.
+fn identity(it: &TornDownVolume) -> (Option<&str>, Option<&str>, Option<&str>) {
+    let claim = it.claim.as_deref().filter(|_| it.volume.is_none());
+    (it.volume.as_deref(), it.uid.as_deref(), claim)
+}
+
 /// Reads a record; `None` where there is no file.
 ///
 /// # Errors
@@ -293,8 +280,4 @@ pub(in crate::cli) fn read_if_there(path: &Path) -> Result<Option<TeardownRecord
             Err(Failure::usage(told))
         }
     }
-}
-
-fn refused(reason: &str) -> Failure {
-    Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason.to_owned()), hint: None }
 }
