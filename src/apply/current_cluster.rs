@@ -275,6 +275,10 @@ impl CurrentCluster {
             intake.answer(exists, crate::model::Answer::No)?;
             return Ok(());
         };
+        if key.kind.is_custom_workload() {
+            // The answer about all users of claims in its namespace has it, and is asked for again.
+            return Ok(intake.answer(exists, crate::model::Answer::Yes)?);
+        }
         let decoding = match key.kind {
             Kind::PersistentVolume
             | Kind::PersistentVolumeClaim

@@ -2,9 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 use tokio::sync::Semaphore;
 
 use super::current_cluster::CurrentCluster;
@@ -18,13 +21,15 @@ use super::turn::JournalQueue;
 use super::turn::{LaneTurns, Turn};
 use super::writer::{SendPermit, Writer};
 use crate::client::Connection;
-use crate::model::{Settings, Threshold, Uid};
+use crate::model::{Action, Settings, Threshold, Uid, format_duration};
 use crate::plan::{Plan, ProposedChange};
 
 /// Number of changes of a lane that settle at the same time: each is a request within the next seconds.
 const SETTLING: usize = 512;
 /// Number of changes that settle apart and have a turn at the same time.
 const TURNS: usize = 8;
+/// Pause between two looks for the change that takes longest.
+const PACE: Duration = Duration::from_secs(2);
 /// Number of Events that are written at the same time.
 const EVENTS: usize = 4;
 
@@ -66,6 +71,26 @@ pub enum RunProgress<'a> {
     Begun(&'a ProposedChange),
     /// A change has ended, in this way.
     Ended(&'a ChangeReceipt),
+    /// Of the changes under way, this one has taken longest.
+    Slowest(&'a SlowestChange<'a>),
+}
+
+/// The change under way that has taken longest.
+#[derive(Debug)]
+pub struct SlowestChange<'a> {
+    /// The change.
+    pub change: &'a ProposedChange,
+    /// Time since it began.
+    pub since: Duration,
+    /// The last error that a controller has reported about its volume.
+    pub error: Option<String>,
+}
+
+impl fmt::Display for SlowestChange<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "slowest: {} for {}", self.change.object, format_duration(self.since))?;
+        self.error.iter().try_for_each(|it| write!(f, ", last error: {it}"))
+    }
 }
 
 /// The cluster, the journal and the options with which a plan is carried out.
@@ -91,6 +116,8 @@ pub struct PlanExecution<'a> {
 /// The state that all lanes of changes share.
 #[derive(Default)]
 struct ExecutionState {
+    /// When each change under way began.
+    under_way: BTreeMap<usize, Instant>,
     done: BTreeMap<usize, ChangeReceipt>,
     notes: Vec<String>,
     /// Reason why no other change begins.
@@ -133,7 +160,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     let RunOptions { parallel, per_driver, .. } = run.options;
     let lanes = lanes(&plan.changes, parallel, per_driver);
     let width = lanes.len().max(1);
-    stream::iter(lanes)
+    let lanes = stream::iter(lanes)
         .map(|lane| {
             let (executor, batch, changes) = (&executor, &batch, &plan.changes);
             async move {
@@ -146,10 +173,10 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
             }
         })
         .buffer_unordered(width)
-        .collect::<()>()
-        .await;
+        .collect::<()>();
+    future::select(pin!(lanes), pin!(tell_slowest(run, &plan.changes, &batch))).await;
     run.journal.settle().await;
-    let ExecutionState { done, mut notes, over, interrupted } = batch.into_inner();
+    let ExecutionState { done, mut notes, over, interrupted, under_way: _ } = batch.into_inner();
     let kept = |it: &ChangeReceipt| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {
         notes.push(format!(
@@ -232,6 +259,7 @@ async fn one(
         ChangeEnd::new(Outcome::Refused, format!("not started: {over}"))
     } else {
         (run.progress)(RunProgress::Begun(change));
+        batch.borrow_mut().under_way.insert(index, Instant::now());
         match announced {
             Some(ended) => ended,
             None => executor.carry_out(change, &turn).await,
@@ -245,7 +273,32 @@ async fn one(
         batch.over.get_or_insert(format!("{}: {why}", change.object));
     }
     batch.notes.extend(notes);
+    batch.under_way.remove(&index);
     batch.done.insert(index, receipt);
+}
+
+/// Tells again and again which change takes longest, until it is dropped.
+async fn tell_slowest(
+    run: &PlanExecution<'_>,
+    changes: &[ProposedChange],
+    batch: &RefCell<ExecutionState>,
+) {
+    loop {
+        tokio::time::sleep(PACE).await;
+        let slowest = {
+            let batch = batch.borrow();
+            let first = batch.under_way.iter().min_by_key(|(_, began)| **began);
+            first.map(|(index, began)| (*index, began.elapsed()))
+        };
+        let Some((index, since)) = slowest else { continue };
+        let change = &changes[index];
+        let volumes = change.proposal.steps.iter().filter_map(|it| match it {
+            Action::DeleteClaim { released, .. } => released.as_ref(),
+            it => Some(it.object()),
+        });
+        let error = volumes.filter_map(|it| run.cluster.last_error(&it.key)).next_back();
+        (run.progress)(RunProgress::Slowest(&SlowestChange { change, since, error }));
+    }
 }
 
 /// Returns a random id for this run, which its journal entries carry.

@@ -314,7 +314,9 @@ impl Cluster {
                     | Kind::ConfigMap
                     | Kind::PartialObjectMetadata
                     | Kind::SubjectAccessReview
-                    | Kind::BackendVolume => {}
+                    | Kind::BackendVolume
+                    | Kind::Rollout
+                    | Kind::CloneSet => {}
                 }
             };
         }

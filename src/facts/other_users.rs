@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::is_stopped_by_teardown;
 use crate::cluster::{Cx, Unseen};
 use crate::model::{
     Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, MarkMeaning, Metadata, NamedBy, Naming,
@@ -145,6 +146,7 @@ fn users_of(cx: &Cx, claim: &ClaimKey, metadata: Option<&Metadata>) -> OtherUser
     for user in &seen.users {
         found.look(user, claim);
     }
+    found.users.retain(|it| !is_stopped_by_teardown(cx, &claim.namespace, &it.user));
     found.notice_placeholders(&seen);
     if let Some(metadata) = metadata
         && let Some(mark) = operator_mark(metadata)

@@ -1,19 +1,50 @@
 //! What a teardown may stop, and which uses of a claim end with what it stops (semantics K.5).
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::UnsafeReason;
 use crate::cluster::{Cx, Seen};
 use crate::model::{
-    ClaimKey, Kind, ObjectKey, ObjectRef, PodUse, TeardownTerms, Text, Workload, WorkloadScale,
-    split_ordinal,
+    Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, ObjectKey, ObjectRef, PodUse, Question,
+    TeardownTerms, Text, Workload, WorkloadScale, split_ordinal,
 };
 
 /// Namespace whose workloads are never stopped.
 const SYSTEM: &str = "kube-system";
 
+/// Returns the custom resources with replicas that are known in a namespace.
+pub fn custom_workloads(cx: &Cx, namespace: &Text) -> Vec<Workload> {
+    let seen = custom_users(cx, namespace);
+    seen.users.iter().filter_map(|it| it.as_workload(namespace)).collect()
+}
+
+fn custom_users(cx: &Cx, namespace: &Text) -> Arc<CustomUsers> {
+    match cx.answer(Question::CustomUsers { namespace: Text::clone(namespace) }) {
+        Ok(Answer::Users(seen)) => seen,
+        _ => Arc::default(),
+    }
+}
+
+/// Returns a workload by its key, also one of a custom kind.
+pub fn workload_named<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Option<Cow<'a, Workload>> {
+    let Some(namespace) = key.namespace.as_ref().filter(|_| key.kind.is_custom_workload()) else {
+        return cx.cluster().workload_named(key).map(Cow::Borrowed);
+    };
+    let seen = custom_users(cx, namespace);
+    let is_it = |it: &&CustomUser| it.name == key.name && it.kind.workload() == Some(key.kind);
+    seen.users.iter().find(is_it)?.as_workload(namespace).map(Cow::Owned)
+}
+
+/// Whether a custom resource is stopped by this teardown, so that it uses no claims.
+pub fn is_stopped_by_teardown(cx: &Cx, namespace: &Text, user: &CustomUser) -> bool {
+    let Some(terms) = &cx.settings().teardown else { return false };
+    user.as_workload(namespace).is_some_and(|it| terms.has_stopped(&it))
+}
+
 /// Whether a use of a claim ends with what this teardown has stopped, and is stopped now.
-pub fn is_ended_by_teardown(cx: &Cx, reason: &UnsafeReason) -> bool {
+pub fn is_ended_by_teardown(cx: &Cx, namespace: &Text, reason: &UnsafeReason) -> bool {
     let Some(terms) = &cx.settings().teardown else { return false };
     match reason {
         UnsafeReason::Pod(user) => {
@@ -24,10 +55,14 @@ pub fn is_ended_by_teardown(cx: &Cx, reason: &UnsafeReason) -> bool {
         UnsafeReason::Template(it) => terms.has_stopped_set(it.set),
         // It is awaited.
         UnsafeReason::Attached(_) => terms.is_rehearsal,
+        UnsafeReason::Owned(owner) => {
+            let custom = custom_workloads(cx, namespace);
+            let owner = custom.iter().find(|it| it.uid.is_some() && it.uid == owner.uid);
+            owner.is_some_and(|it| terms.has_stopped(it))
+        }
         UnsafeReason::Clone(_)
         | UnsafeReason::Snapshot(_)
         | UnsafeReason::Other(_)
-        | UnsafeReason::Owned(_)
         | UnsafeReason::Unprotected
         | UnsafeReason::DataLost(_)
         | UnsafeReason::Changing(_) => false,
@@ -36,11 +71,9 @@ pub fn is_ended_by_teardown(cx: &Cx, reason: &UnsafeReason) -> bool {
 
 /// Whether an object that wants a claim back was stopped by this teardown, and is stopped now.
 pub fn is_wish_of_stopped(cx: &Cx, object: &ObjectRef) -> bool {
-    let workload = || cx.cluster().workload_named(&object.key);
-    let terms = cx.settings().teardown.as_ref();
-    terms.is_some_and(|terms| {
-        workload().is_some_and(|it| it.uid == object.uid && terms.has_stopped(it))
-    })
+    let Some(terms) = &cx.settings().teardown else { return false };
+    let workload = workload_named(cx, &object.key);
+    workload.is_some_and(|it| it.uid == object.uid && terms.has_stopped(&it))
 }
 
 /// Reason why an object is never stopped by a teardown; `None` for one that may be.
@@ -62,7 +95,8 @@ pub fn protected_from_teardown(
     Some(format!("nothing in namespace {namespace} is stopped: {driver} serves storage"))
 }
 
-/// Returns the claims that a workload names by its template, or that its pods use.
+/// Returns the claims that a workload names by its template or that are made for its pods, and of a custom resource those of
+/// the `ReplicaSet`s that it controls.
 ///
 /// # Errors
 /// When claims or pods of its namespace were not read.
@@ -76,6 +110,16 @@ pub fn claims_of_workload(cx: &Cx, workload: &Workload) -> Seen<BTreeSet<ClaimKe
             let of_stem = cx.claims_of_stem(&workload.namespace, &stem)?;
             claims.extend(of_stem.into_iter().map(|(_, claim)| claim.key()));
         }
+    }
+    if workload.kind.is_custom_workload() {
+        let object = workload.object();
+        claims.extend(cx.claims_owned_by(&object)?.into_iter().map(Claim::key));
+        let controlled = |it: &Workload| {
+            let owner = it.controller.as_ref().and_then(|it| it.uid.as_ref());
+            owner.is_some() && owner == object.uid.as_ref()
+        };
+        let own = cx.cluster().workloads().filter(|(_, it)| controlled(it));
+        claims.extend(own.flat_map(|(_, it)| it.claims.iter()).map(|name| key(name)));
     }
     Ok(claims)
 }
@@ -107,22 +151,30 @@ pub fn is_named_by_set(workload: &Workload, claim: &ClaimKey) -> bool {
     claim.namespace == workload.namespace && set.templates.iter().any(|it| own(&it.name))
 }
 
-/// Returns the workload that has to be stopped so that another one creates no pods: the Deployment of a `ReplicaSet`.
-/// `None` where that is not read, or has no scale: then its controller is named.
-pub fn stopped_with(cx: &Cx, workload: &Workload) -> Result<ObjectRef, String> {
-    let Some(owner) = &workload.controller else { return Ok(workload.object()) };
+/// Returns the workload that has to be stopped so that another one creates no pods: the Deployment or the Rollout of a
+/// `ReplicaSet`.
+///
+/// # Errors
+/// Names its controller where that is not read, or has no scale.
+pub fn stopped_with(cx: &Cx, workload: &Workload) -> Result<Workload, String> {
+    let Some(owner) = &workload.controller else { return Ok(workload.clone()) };
     let controlled = |why: &str| format!("{} {} controls it{why}", owner.kind, owner.name);
+    let restarted = || controlled(", and would start it again");
+    let named = |kind| {
+        let key = ObjectKey::named(kind, &workload.namespace, &owner.name);
+        workload_named(cx, &key).filter(|it| owner.uid.is_none() || it.uid == owner.uid)
+    };
     match (workload.kind, &*owner.kind) {
-        (Kind::ReplicaSet, "Deployment") => {
-            let key = ObjectKey::named(Kind::Deployment, &workload.namespace, &owner.name);
-            cx.cluster().workload_named(&key).map_or_else(
-                || Err(controlled(", whose template does not name its claims any more")),
-                |it| stopped_with(cx, it),
-            )
-        }
+        (Kind::ReplicaSet, "Deployment") => match named(Kind::Deployment) {
+            Some(it) => stopped_with(cx, &it),
+            None => Err(controlled(", whose template does not name its claims any more")),
+        },
         // Each run of a CronJob is suspended by itself.
-        (Kind::Job, "CronJob") => Ok(workload.object()),
-        _ => Err(controlled(", and would start it again")),
+        (Kind::Job, "CronJob") => Ok(workload.clone()),
+        (Kind::ReplicaSet, "Rollout") => {
+            named(Kind::Rollout).map(Cow::into_owned).ok_or_else(restarted)
+        }
+        _ => Err(restarted()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The kinds of custom resources that use claims, the marks by which their operators know claims
 //! (semantics#other-users-of-a-claim), and the custom resources of a namespace as they were listed.
 
+use super::{InlineVolumes, Kind, Text, Uid, Workload};
+
 /// A kind of custom resource that uses claims, or from which pods are made that do.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CustomKind {
@@ -91,6 +93,11 @@ impl CustomKind {
     /// Returns the kind with this group and name.
     pub fn find(group: &str, kind: &str) -> Option<&'static Self> {
         CUSTOM_KINDS.iter().find(|it| it.group == group && it.kind == kind)
+    }
+
+    /// Returns the kind as that of a workload, if its objects have replicas.
+    pub fn workload(&self) -> Option<Kind> {
+        Kind::parse(self.group, self.kind).filter(|it| it.is_custom_workload())
     }
 
     /// Returns an object of the kind as messages name it.
@@ -349,6 +356,10 @@ pub struct CustomUser {
     pub finished: bool,
     /// The claims that the resource names.
     pub claims: Box<[NamedClaim]>,
+    /// `metadata.uid` of a resource that has replicas.
+    pub uid: Option<Uid>,
+    /// `spec.replicas` of a resource that has them.
+    pub replicas: Option<i32>,
 }
 
 /// A claim that a custom resource names.
@@ -394,6 +405,27 @@ impl CustomUser {
     /// Returns the object as messages name it.
     pub fn object(&self) -> String {
         self.kind.object(&self.name)
+    }
+
+    /// Returns the resource as a workload of this namespace, if its kind has replicas.
+    pub fn as_workload(&self, namespace: &Text) -> Option<Workload> {
+        let named = self.claims.iter().filter(|it| it.by == NamedBy::Field);
+        let mut claims: Vec<_> = named.map(|it| it.name.clone()).collect();
+        claims.dedup();
+        Some(Workload {
+            kind: self.kind.workload()?,
+            namespace: Text::clone(namespace),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+            replicas: self.replicas,
+            suspended: false,
+            finished: self.finished,
+            controller: None,
+            claims: claims.into(),
+            inline: InlineVolumes::default(),
+            sidecars: None,
+            set: None,
+        })
     }
 
     /// Returns the way in which the resource names a claim of its namespace, if it does.

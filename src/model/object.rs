@@ -128,6 +128,8 @@ const TOPOLVM: ApiGroup = ApiGroup { name: "topolvm.io", version: "v1" };
 const LEGACY_TOPOLVM: ApiGroup = ApiGroup { name: "topolvm.cybozu.com", version: "v1" };
 const DIRECTPV: ApiGroup = ApiGroup { name: "directpv.min.io", version: "v1beta1" };
 const TRIDENT: ApiGroup = ApiGroup { name: "trident.netapp.io", version: "v1" };
+const ARGO: ApiGroup = ApiGroup { name: "argoproj.io", version: "v1alpha1" };
+const KRUISE: ApiGroup = ApiGroup { name: "apps.kruise.io", version: "v1alpha1" };
 const AUTHORIZATION: ApiGroup = ApiGroup { name: "authorization.k8s.io", version: "v1" };
 
 /// The names of a kind in the API.
@@ -225,6 +227,10 @@ kinds! {
     DirectPvVolume: "DirectPVVolume", "directpvvolumes", "directpvvolumes.directpv.min.io", DIRECTPV, cluster_wide;
     /// Kind of the disks of Trident.
     TridentVolume: "TridentVolume", "tridentvolumes", "tridentvolumes.trident.netapp.io", TRIDENT, namespaced;
+    /// Kind of the rollouts of Argo. Like the next one, it is listed with the other custom resources that use claims.
+    Rollout: "Rollout", "rollouts", "rollout", ARGO, namespaced;
+    /// Kind of the clone sets of `OpenKruise`.
+    CloneSet: "CloneSet", "clonesets", "cloneset", KRUISE, namespaced;
 }
 
 impl Kind {
@@ -306,6 +312,7 @@ impl Kind {
                 | Self::ValidatingAdmissionPolicy
                 | Self::ValidatingAdmissionPolicyBinding
         ) || self.is_inventory()
+            || self.is_custom_workload()
     }
 
     /// Whether objects of the kind are the disks of a storage system that keeps its inventory in the cluster. Only an
@@ -334,7 +341,7 @@ impl Kind {
             | Self::ValidatingAdmissionPolicy
             | Self::ValidatingAdmissionPolicyBinding => &["v1", "v1beta1"],
             Self::LonghornVolume => &["v1beta2", "v1beta1"],
-            Self::LvmVolume => &["v1alpha1"],
+            Self::LvmVolume | Self::Rollout | Self::CloneSet => &["v1alpha1"],
             Self::ZfsVolume => &["v1", "v1alpha1"],
             Self::TopoLvmVolume | Self::LegacyTopoLvmVolume | Self::TridentVolume => &["v1"],
             Self::DirectPvVolume => &["v1beta1"],
@@ -364,6 +371,11 @@ impl Kind {
         Self::CronJob,
     ];
 
+    /// Whether the kind is a custom resource that has a number of replicas, as a workload has.
+    pub const fn is_custom_workload(self) -> bool {
+        matches!(self, Self::Rollout | Self::CloneSet)
+    }
+
     /// Whether objects of the kind are listed, rather than asked about one by one.
     pub const fn is_listed(self) -> bool {
         !matches!(
@@ -373,7 +385,7 @@ impl Kind {
                 | Self::PartialObjectMetadata
                 | Self::SubjectAccessReview
                 | Self::BackendVolume
-        )
+        ) && !self.is_custom_workload()
     }
 }
 

@@ -30,7 +30,8 @@ pub struct TeardownTerms {
     pub retained: BTreeSet<Uid>,
     /// Uids of the volumes of which it is unknown whether a run that ended early has set their policy back to Delete.
     pub doubtful: BTreeSet<Uid>,
-    /// Uids of the volumes, and of claims without one, that were confirmed; `None` before. What comes later is left alone.
+    /// Uids of the volumes, of claims without one, and of snapshots, that were confirmed; `None` before. What comes later is
+    /// left alone.
     pub confirmed: Option<BTreeSet<Uid>>,
     /// Objects that must not be stopped, each with the reason.
     pub protected: BTreeMap<ObjectKey, String>,

@@ -195,7 +195,9 @@ macro_rules! implement_kinds {
                 | Kind::ConfigMap
                 | Kind::PartialObjectMetadata
                 | Kind::SubjectAccessReview
-                | Kind::BackendVolume => None,
+                | Kind::BackendVolume
+                | Kind::Rollout
+                | Kind::CloneSet => None,
             }
         }
     };

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::slim::or_default;
-use crate::model::{CustomKind, CustomUser, Finish, NamedBy, NamedClaim, Naming, shorten};
+use crate::model::{CustomKind, CustomUser, Finish, NamedBy, NamedClaim, Naming, Uid, shorten};
 
 /// Greatest length of the name of an object.
 const LONGEST_NAME: usize = 253;
@@ -42,6 +42,8 @@ pub struct CustomObject {
     found: BTreeSet<(Section, NamedClaim, Option<Box<str>>)>,
     phase: Option<Box<str>>,
     completed: bool,
+    uid: Option<Uid>,
+    replicas: Option<i32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,10 +60,13 @@ struct Identity {
     name: String,
     #[serde(deserialize_with = "or_default")]
     namespace: String,
+    #[serde(deserialize_with = "or_default")]
+    uid: String,
 }
 
 impl CustomObject {
-    /// Returns the resource as a user of its claims; `None` if it names none and no label can lead to it.
+    /// Returns the resource as a user of its claims; `None` if it names none and neither a label nor what it controls can
+    /// lead to it.
     pub fn user(self, kind: &'static CustomKind, cluster_wide: bool) -> Option<CustomUser> {
         let finished = match kind.finish {
             Finish::Never => false,
@@ -81,11 +86,19 @@ impl CustomObject {
         let named = self.found.iter().filter(|it| counts(it)).map(|(_, claim, _)| claim.clone());
         let mut claims: Vec<NamedClaim> = own.into_iter().chain(named).collect();
         claims.dedup_by(|one, other| one.name == other.name && one.by == other.by);
-        if claims.is_empty() && kind.naming != Naming::Labels {
+        let has_replicas = kind.workload().is_some();
+        if claims.is_empty() && kind.naming != Naming::Labels && !has_replicas {
             return None;
         }
-        let name = self.name.as_str().into();
-        Some(CustomUser { kind, name, cluster_wide, finished, claims: claims.into() })
+        Some(CustomUser {
+            kind,
+            name: self.name.as_str().into(),
+            cluster_wide,
+            finished,
+            claims: claims.into(),
+            uid: self.uid.filter(|_| has_replicas),
+            replicas: self.replicas.filter(|_| has_replicas),
+        })
     }
 }
 
@@ -173,6 +186,12 @@ impl Walk<'_> {
         }
     }
 
+    fn number(&mut self, number: Option<i32>) {
+        if self.at.is(&["replicas", "spec"]) {
+            self.object.replicas = number;
+        }
+    }
+
     fn status(&mut self, text: &str) {
         const PHASES: [&[&str]; 5] = [
             &["phase", "status"],
@@ -237,11 +256,13 @@ impl<'de> Visitor<'de> for Walk<'_> {
         Ok(None)
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+    fn visit_i64<E: Error>(mut self, number: i64) -> Result<Self::Value, E> {
+        self.number(number.try_into().ok());
         Ok(None)
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+    fn visit_u64<E: Error>(mut self, number: u64) -> Result<Self::Value, E> {
+        self.number(number.try_into().ok());
         Ok(None)
     }
 
@@ -310,6 +331,7 @@ impl<'de> Visitor<'de> for Root {
                     let identity: Identity = fields.next_value()?;
                     object.name = identity.name;
                     object.namespace = identity.namespace;
+                    object.uid = Uid::parse(&identity.uid);
                     continue;
                 }
                 "apiVersion" | "kind" => {

@@ -35,7 +35,7 @@ pub(crate) use fix_finalizers::{
 pub(crate) use gc::{GcSelection, RESCUED, WhenReclaimed, gc, rescue, retain};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
-pub(crate) use rebind::{RebindRequest, rebind};
+pub(crate) use rebind::{RebindRequest, SavedVolume, rebind};
 pub(crate) use retention::{
     COMMAND as RETENTION_RECONCILE, disown, expand, retention_reconcile, set_retention,
 };

@@ -3,6 +3,7 @@
 mod judged;
 
 use crate::cluster::{Cx, Reach, Seen};
+use crate::facts;
 use crate::model::{
     Action, Bytes, Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Refusal,
     Retention, StatefulSet, Text, Volume, Workload,
@@ -517,8 +518,8 @@ fn of_workload(
     object: &ObjectRef,
     propose: impl Fn(&Workload) -> Seen<Result<Proposal, Refusal>>,
 ) -> Seen<Result<Proposal, Refusal>> {
-    let found = cx.cluster().workload_named(&object.key);
-    match same_object(object, found, |it| it.uid.as_ref()) {
+    let found = facts::workload_named(cx, &object.key);
+    match same_object(object, found.as_deref(), |it| it.uid.as_ref()) {
         Ok(workload) => propose(workload),
         Err(refusal) => Ok(Err(refusal)),
     }

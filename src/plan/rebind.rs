@@ -6,7 +6,9 @@ use super::{ObjectDetails, Plan, Purpose, orphan::not_reclaimed_elsewhere};
 use crate::cluster::{Cx, Seen};
 use crate::journal::{Entry, History};
 use crate::model::{Claim, ClaimKey, ClaimRef, Kind, ObjectKey, ObjectRef, Uid, Volume};
-use crate::remedies::{FormerClaim, REBIND, Rebinding, Recreation, rebind as remedy, recreate};
+use crate::remedies::{
+    Adoption, FormerClaim, REBIND, Rebinding, Recreation, rebind as remedy, recreate,
+};
 
 /// Volume and claim to bind to each other, and manifests to recreate them.
 #[derive(Debug, Default)]
@@ -16,9 +18,18 @@ pub struct RebindRequest<'a> {
     /// Key of the claim; `None` for the one that the volume was bound to.
     pub to: Option<ClaimKey>,
     /// Manifest of the volume (`--from`).
-    pub from: Option<Value>,
+    pub from: Option<SavedVolume>,
     /// Journal with deleted volumes and claims.
     pub history: Option<&'a History>,
+}
+
+/// Manifest of a volume that does not exist.
+#[derive(Debug)]
+pub enum SavedVolume {
+    /// That of a backup or a dump, or a list that contains it.
+    Manifest(Value),
+    /// That of a volume which a teardown kept, in this or in another cluster.
+    Kept(Value),
 }
 
 /// Plans to give a volume back to a claim. Without a change or a refusal the claim has it already, and the text says
@@ -30,12 +41,10 @@ pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
     let volume = match cx.volume(&request.volume) {
         Ok(Some(volume)) => volume,
         Ok(None) => {
-            match recreation(cx, request) {
-                Ok(Ok(recreation)) => {
-                    let about = ObjectDetails::of_created(cx, recreation.volume());
-                    let object = recreation.volume().object();
-                    let purpose = Purpose::Recreate(Box::new(recreation));
-                    plan.take_proposed(cx, purpose, object, about, true);
+            match creation(cx, request) {
+                Ok(Ok((purpose, volume))) => {
+                    let about = ObjectDetails::of_created(cx, &volume);
+                    plan.take_proposed(cx, purpose, volume.object(), about, true);
                 }
                 Ok(Err(reason)) => plan.refuse(object, recreate::ID, reason, false),
                 Err(unseen) => plan.refuse(object, recreate::ID, unseen.reason, true),
@@ -102,37 +111,49 @@ fn was_bound_to(saved: &Value, volume: &Volume) -> bool {
         && wanted.is_none_or(|wanted| uid.as_ref() == Some(wanted))
 }
 
-/// Finds the manifest with which the volume of a Lost claim is recreated.
-fn recreation(cx: &Cx, request: &RebindRequest) -> Seen<Result<Recreation, String>> {
-    let name = &*request.volume;
-    let claims = cx.claims_naming(name)?;
+/// Returns the creation of a volume that does not exist, and the volume: that of a Lost claim, or one that a teardown kept.
+fn creation(cx: &Cx, request: &RebindRequest) -> Seen<Result<(Purpose, Volume), String>> {
+    let claims = cx.claims_naming(&request.volume)?;
     let lost: Vec<&Claim> = claims.into_iter().filter(|it| it.was_bound()).collect();
-    let claim = match &lost[..] {
-        [] => return Ok(Err(unclaimed(request))),
+    Ok(match (&lost[..], &request.from) {
+        ([], Some(SavedVolume::Kept(manifest))) => {
+            let adoption = Adoption::kept(manifest, request.to.as_ref());
+            adoption.map(|it| (Purpose::Adopt(Box::new(it.clone())), it.volume().clone()))
+        }
+        _ => recreation(request, &lost)
+            .map(|it| (Purpose::Recreate(Box::new(it.clone())), it.volume().clone())),
+    })
+}
+
+/// Finds the manifest with which the volume of a Lost claim is recreated.
+fn recreation(request: &RebindRequest, lost: &[&Claim]) -> Result<Recreation, String> {
+    let name = &*request.volume;
+    let claim = match lost {
+        [] => return Err(unclaimed(request)),
         [claim] => *claim,
         [one, other, ..] => {
-            return Ok(Err(format!(
+            return Err(format!(
                 "there is no such volume, and {} and {} both reference it: find out whose data it is",
                 one.object(),
                 other.object()
-            )));
+            ));
         }
     };
     let object = claim.object();
     if request.to.as_ref().is_some_and(|to| *to != claim.key()) {
-        return Ok(Err(format!(
+        return Err(format!(
             "there is no such volume, and it can be recreated only for {object}, which references \
              it: omit --to"
-        )));
+        ));
     }
-    if let Some(from) = &request.from {
-        return Ok(from_file(from, name, claim));
+    if let Some(SavedVolume::Manifest(from) | SavedVolume::Kept(from)) = &request.from {
+        return from_file(from, name, claim);
     }
     let Some(history) = request.history else {
-        return Ok(Err(format!(
+        return Err(format!(
             "there is no such volume, and {object} is Lost; --from FILE recreates the volume from \
              its manifest"
-        )));
+        ));
     };
     let kept = history.entries.iter().rev().filter(|it| {
         let key = &it.intent.object.key;
@@ -147,13 +168,13 @@ fn recreation(cx: &Cx, request: &RebindRequest) -> Seen<Result<Recreation, Strin
         let exists = not_reclaimed_elsewhere(history, entry).is_ok();
         (of_claim && exists).then_some(made)
     });
-    Ok(kept.next().ok_or_else(|| {
+    kept.next().ok_or_else(|| {
         format!(
             "there is no such volume, and {object} is Lost; the journal does not \
              contain the volume as it was bound to this claim: --from FILE recreates it from a \
              manifest, of a backup or a dump"
         )
-    }))
+    })
 }
 
 fn unclaimed(request: &RebindRequest) -> String {

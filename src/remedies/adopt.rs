@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Manifest, Rebinding, checks, exclusive, placeholder,
     rebind::{self, quantity},
-    reserve,
+    recreate, reserve,
 };
 use crate::cluster::{Cx, Placed as _, Seen};
 use crate::facts::{self, Nearness};
@@ -94,6 +94,23 @@ impl Adoption {
                 notices,
             })
         }))
+    }
+
+    /// Prepares the volume object of a disk that a teardown kept, in this or in another cluster, for the claim that it had
+    /// there or for `to`.
+    ///
+    /// # Errors
+    /// Why that is no volume of a claim, as a reason to refuse.
+    pub fn kept(manifest: &Value, to: Option<&ClaimKey>) -> Result<Self, String> {
+        let mut manifest = recreate::for_another_cluster(manifest);
+        if let Some(to) = to {
+            manifest["spec"]["claimRef"] = claim_ref(to);
+        }
+        let volume = Manifest::read(manifest)?;
+        let claim = volume.volume().claim_ref.as_ref().map(|it| it.key.clone());
+        let claim = claim.ok_or("the record names no claim of it: pass --to")?;
+        let told = "the cluster that kept it may still name the disk: nothing must use it there";
+        Ok(Self { volume, claim, made_for: None, notices: vec![told.to_owned()] })
     }
 
     /// Returns the volume that would be created.
@@ -192,12 +209,7 @@ fn spec(
         "volumeMode": mode,
         "persistentVolumeReclaimPolicy": "Retain",
         "storageClassName": class.unwrap_or_default(),
-        "claimRef": {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "namespace": &*key.namespace,
-            "name": &*key.name,
-        },
+        "claimRef": claim_ref(key),
         "csi": source,
     });
     if let Some(attributes) = claim.and_then(|it| it.attributes_class.as_deref()) {
@@ -216,6 +228,15 @@ fn spec(
         None => {}
     }
     Ok(spec)
+}
+
+fn claim_ref(key: &ClaimKey) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": &*key.namespace,
+        "name": &*key.name,
+    })
 }
 
 /// Proposes or refuses to create the volume object, and to bind it to the claim.

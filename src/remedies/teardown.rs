@@ -20,6 +20,8 @@ pub static STOP: Remedy<Workload> = Remedy {
         ("patch", "replicationcontrollers"),
         ("patch", "jobs"),
         ("patch", "cronjobs"),
+        ("patch", "rollouts"),
+        ("patch", "clonesets"),
         ("delete", "pods"),
     ],
     command: |_, _| None,
@@ -55,8 +57,8 @@ fn stop(cx: &Cx, workload: &Workload) -> Seen<Result<Proposal, Refusal>> {
         return refuse("it is stopped already".to_owned());
     }
     match facts::stopped_with(cx, workload) {
-        Ok(stopped) if stopped == object => {}
-        Ok(stopped) => return refuse(format!("it is stopped with {stopped}")),
+        Ok(stopped) if stopped.object() == object => {}
+        Ok(stopped) => return refuse(format!("it is stopped with {}", stopped.object())),
         Err(reason) => return refuse(reason),
     }
     if let Err(reason) = may_end(cx, terms, workload)? {

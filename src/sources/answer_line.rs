@@ -389,6 +389,10 @@ struct SavedUser {
     finished: bool,
     #[serde(default)]
     claims: Vec<SavedName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replicas: Option<i32>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -423,6 +427,8 @@ impl SavedCustomUsers {
             cluster_wide: user.cluster_wide,
             finished: user.finished,
             claims: user.claims.iter().map(SavedName::new).collect(),
+            uid: user.uid.as_ref().map(ToString::to_string),
+            replicas: user.replicas,
         };
         let unlisted = |it: &UnlistedKind| SavedUnlisted {
             group: it.kind.group.to_owned(),
@@ -451,6 +457,8 @@ impl SavedCustomUsers {
                 cluster_wide: it.cluster_wide,
                 finished: it.finished,
                 claims: it.claims.into_iter().map(SavedName::into_name).collect(),
+                uid: it.uid.as_deref().and_then(Uid::parse),
+                replicas: it.replicas,
             })
         };
         let unlisted = |it: SavedUnlisted| {
@@ -544,6 +552,8 @@ mod tests {
             cluster_wide: false,
             finished: true,
             claims,
+            uid: Uid::parse("0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11"),
+            replicas: Some(3),
         };
         let users = CustomUsers {
             users: vec![

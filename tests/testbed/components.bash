@@ -19,7 +19,7 @@ kubernetes_version() {
 default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor snapshot-crds promlint)
 extended_components=(
   kubernetes-1.32 kubernetes-1.37 attacher snapshotter resizer gce-pd compute local-path csi-sanity krew helm promrules
-  open-reports-crds longhorn-crds kubelet prometheus
+  open-reports-crds longhorn-crds kubelet prometheus rollouts cloneset
 )
 extra_components=(kubernetes-1.29 popeye)
 
@@ -123,5 +123,19 @@ component resizer modules/resizer "-X main.version=v2.3.0" github.com/kubernetes
 component gce-pd modules/gce-pd "-X main.version=v1.28.1" \
   sigs.k8s.io/gcp-compute-persistent-disk-csi-driver/cmd/gce-pd-csi-driver
 component local-path modules/local-path "-X main.VERSION=v0.0.30" github.com/rancher/local-path-provisioner
+
+# Controllers of workloads that are custom resources.
+component rollouts modules/rollouts "" github.com/argoproj/argo-rollouts/cmd/rollouts-controller
+files_rollouts() {
+  mkdir -p "$1/share/rollouts-crds"
+  cp "$(module_dir github.com/argoproj/argo-rollouts)"/manifests/crds/*-crd.yaml "$1/share/rollouts-crds/"
+  chmod -R u+w "$1/share"
+}
+component cloneset cloneset "" .=testbed-cloneset
+files_cloneset() {
+  mkdir -p "$1/share/cloneset-crds"
+  cp "$(module_dir github.com/openkruise/kruise)"/config/crd/bases/apps.kruise.io_*.yaml "$1/share/cloneset-crds/"
+  chmod -R u+w "$1/share"
+}
 
 component popeye modules/popeye "-X github.com/derailed/popeye/cmd.version=v0.22.1" github.com/derailed/popeye

@@ -122,15 +122,19 @@ pub(super) static ROWS: &[CommandRow] = &[
                 "Recreate the volume of a Lost claim from a saved manifest",
                 "rebind pv/NAME --from backup.yaml",
             ),
+            (
+                "Have a volume that a teardown kept, and its claim, in this cluster",
+                "rebind pv/NAME --from record.json",
+            ),
         ],
         roles: &[&Role {
             remedies: &[&REBIND],
-            // A Lost claim may need its volume recreated.
+            // A Lost claim, and what a teardown kept, may need the volume recreated.
             writes: &[CREATE_VOLUME],
             record: Record::Writes,
             ..Role::writer(
                 "rebind",
-                "What `rebind` reads, watches and writes; it creates volumes only for Lost claims",
+                "What `rebind` reads, watches and writes; it creates volumes only with --from, and for Lost claims",
             )
         }],
     },

@@ -211,6 +211,9 @@ async fn carry_out(
         RunProgress::Begun(change) => {
             bar.set_message(escape_control(&change.object.to_string()).into_owned());
         }
+        RunProgress::Slowest(slowest) => {
+            bar.set_message(escape_control(&slowest.to_string()).into_owned());
+        }
         RunProgress::Ended(_) => {
             *done.borrow_mut() += 1;
             bar.set_position(*done.borrow() as u64);

@@ -14,7 +14,7 @@ use crate::{
         terminal,
     },
     model::{ClaimKey, Kind, escape_control},
-    plan::{self, RebindRequest},
+    plan::{self, RebindRequest, SavedVolume},
 };
 
 /// Arguments of `rebind`.
@@ -29,7 +29,7 @@ pub struct RebindArgs {
     /// Find the claim of --to in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace, requires = "to")]
     namespace: Option<String>,
-    /// Recreate the volume, which a Lost claim references, from the manifest in this file; - for stdin
+    /// Create the volume, which a Lost claim references or a teardown kept, from this manifest or record; - for stdin
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     from: Option<PathBuf>,
     /// Assert that a backend volume whose deletion was stopped, or failed, is intact
@@ -94,17 +94,23 @@ impl RebindArgs {
 }
 
 /// Returns the manifest of a volume from the record of a teardown, or the manifest itself.
-fn of_record(saved: Value, volume: &str) -> Result<Value, Failure> {
+fn of_record(saved: Value, volume: &str) -> Result<SavedVolume, Failure> {
     if saved["kind"] != "TeardownRecord" {
-        return Ok(saved);
+        return Ok(SavedVolume::Manifest(saved));
     }
     let volumes = saved["volumes"].as_array().into_iter().flatten();
     let of = |it: &&Value| it["volume"] == volume;
-    let manifest = volumes.clone().find(of).map(|it| it["manifest"].clone());
-    manifest.filter(|it| !it.is_null()).ok_or_else(|| {
-        let told = format!("the record has no manifest of pv/{}", escape_control(volume));
-        Failure::usage(told)
-    })
+    let found = volumes.clone().find(of).filter(|it| !it["manifest"].is_null());
+    let shown = escape_control(volume);
+    let found =
+        found.ok_or_else(|| Failure::usage(format!("the record has no manifest of pv/{shown}")))?;
+    match found["outcome"].as_str() {
+        Some("kept") => Ok(SavedVolume::Kept(found["manifest"].clone())),
+        outcome => Err(Failure::usage(format!(
+            "the record does not say that pv/{shown} was kept: its outcome is {}",
+            escape_control(outcome.unwrap_or("unknown"))
+        ))),
+    }
 }
 
 impl NamedClaim {

@@ -3,8 +3,8 @@
 use super::super::Seen;
 use super::{Cx, Lookup};
 use crate::model::{
-    Autoscaler, Claim, ClaimKey, Kind, PodUse, SnapshotClass, StatefulSet, StorageClass, Text,
-    Volume, VolumeSnapshot, Workload, split_ordinal,
+    Autoscaler, Claim, ClaimKey, Kind, ObjectRef, PodUse, SnapshotClass, StatefulSet, StorageClass,
+    Text, Volume, VolumeSnapshot, Workload, split_ordinal,
 };
 
 impl<'a> Cx<'a> {
@@ -231,6 +231,20 @@ impl<'a> Cx<'a> {
         claims.iter().try_for_each(|(_, claim)| self.legible(*claim))?;
         claims.sort_by_key(|(ordinal, _)| *ordinal);
         Ok(claims)
+    }
+
+    /// Returns the claims that an object owns. Only writes look this up: it is not noted.
+    ///
+    /// # Errors
+    /// When claims of that namespace were not read.
+    pub fn claims_owned_by(&self, owner: &ObjectRef) -> Seen<Vec<&'a Claim>> {
+        let namespace = owner.key.namespace.clone().unwrap_or_default();
+        self.cluster.reach(Kind::PersistentVolumeClaim, Some(&namespace))?;
+        let key = (&*namespace, &*owner.key.name);
+        self.matching(self.cluster.indexes.claims_by_owner.candidates(key), |it: &Claim| {
+            let owners = &it.metadata.owners;
+            it.namespace == namespace && owners.iter().any(|it| it.uid == owner.uid)
+        })
     }
 
     /// Returns the claim called `<stem>-<ordinal>`, if it was read. Comparing neighbours needs no

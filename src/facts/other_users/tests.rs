@@ -38,6 +38,8 @@ fn user(kind: &'static CustomKind, name: &str, claims: &[(&str, NamedBy)]) -> Cu
         cluster_wide: false,
         finished: false,
         claims: claims.collect(),
+        uid: None,
+        replicas: None,
     }
 }
 

@@ -181,3 +181,27 @@ fn a_large_object_leaves_only_names() {
     assert_eq!(user.claims.len(), 51);
     assert!(user.claims.iter().all(|it| it.field.chars().count() <= LONGEST_FIELD));
 }
+
+/// One that names no claim is kept, too: what it controls may use some.
+#[test]
+fn a_custom_workload_has_replicas() {
+    let uid = "0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11";
+    for (kind, spec, replicas) in [
+        (
+            "Rollout",
+            json!({"replicas": 3, "workloadRef": {"kind": "Deployment", "name": "web"}}),
+            Some(3),
+        ),
+        ("Rollout", json!({"strategy": {"canary": {"replicas": 4}}}), None),
+        ("Rollout", json!({"replicas": 99_999_999_999_u64}), None),
+    ] {
+        let kind = CustomKind::find("argoproj.io", kind).expect("it is in the table");
+        let object = json!({"metadata": {"name": "web", "uid": uid}, "spec": spec});
+        let user = read(&object).user(kind, false).expect("it is kept");
+        let workload = user.as_workload(&"shop".into()).expect("it has replicas");
+        assert_eq!(
+            (workload.uid.map(|it| it.to_string()).as_deref(), workload.replicas),
+            (Some(uid), replicas)
+        );
+    }
+}

@@ -19,6 +19,11 @@ use crate::rules;
 pub use earlier::{DESTROY, EarlierSteps, KEEP};
 pub use users::users;
 
+/// Reason for which something is left alone.
+const CAME_LATER: &str = "it was not in the survey that was confirmed: it came later";
+/// Beginning of the reason of what the user left out.
+pub const LEFT_OUT: &str = "left out by --except";
+
 /// What becomes of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VolumeFate {
@@ -78,8 +83,7 @@ impl SurveyedVolume {
         self.step = VolumeStep::Nothing;
         self.is_exposed = false;
         if !matches!(self.fate, VolumeFate::Kept(_)) {
-            let why = "it was not in the survey that was confirmed: it came later";
-            self.fate = VolumeFate::Left(why.to_owned());
+            self.fate = VolumeFate::Left(CAME_LATER.to_owned());
         }
     }
 
@@ -292,7 +296,7 @@ fn of_claim(cx: &Cx, terms: &TeardownTerms, claim: &Claim) -> SurveyedVolume {
         step: VolumeStep::Nothing,
     };
     if let Some(exception) = excepts(terms, claim) {
-        surveyed.fate = VolumeFate::Kept(format!("left out by --except {exception}"));
+        surveyed.fate = VolumeFate::Kept(format!("{LEFT_OUT} {exception}"));
         return surveyed;
     }
     if let Err(unseen) = volume {
@@ -366,7 +370,7 @@ fn of_unclaimed(
         step: VolumeStep::Nothing,
     };
     if let Some(exception) = excepts_volume(terms, volume) {
-        surveyed.fate = VolumeFate::Kept(format!("left out by --except {exception}"));
+        surveyed.fate = VolumeFate::Kept(format!("{LEFT_OUT} {exception}"));
         return Some(surveyed);
     }
     let is_doubtful = volume.metadata.uid.as_ref().is_some_and(|it| terms.doubtful.contains(it));
@@ -376,6 +380,9 @@ fn of_unclaimed(
              ended early: another client may have saved it"
                 .to_owned(),
         ),
+        (Phase::Released | Phase::Failed, ReclaimPolicy::Delete) if !terms.destroys => {
+            VolumeFate::Left("its claim is gone and its policy Delete: it is being deleted".to_owned())
+        }
         _ if !terms.destroys => VolumeFate::Kept("--keep-data".to_owned()),
         (Phase::Released, ReclaimPolicy::Retain) if is_ours || terms.takes_released => {
             match (remedies::reclaim_released(cx, volume), remedies::survives(cx, volume)) {
@@ -405,6 +412,10 @@ fn of_unclaimed(
 fn snapshots(cx: &Cx) -> Vec<(ObjectRef, VolumeFate)> {
     let settings = cx.settings();
     let Some(terms) = &settings.teardown else { return Vec::new() };
+    let is_confirmed = |uid: Option<&Uid>| {
+        let confirmed = terms.confirmed.as_ref();
+        confirmed.is_none_or(|all| uid.is_some_and(|it| all.contains(it)))
+    };
     let namespaces = &settings.scope.namespaces;
     let mut found: Vec<_> = cx
         .cluster()
@@ -418,12 +429,15 @@ fn snapshots(cx: &Cx) -> Vec<(ObjectRef, VolumeFate)> {
             let is_excepted = terms.except.contains(&Exception::Namespace(it.namespace.clone()))
                 || of.is_some_and(|it| terms.except.contains(&Exception::Claim(it)));
             let fate = match remedies::teardown::delete_snapshot(cx, it) {
-                _ if is_excepted => VolumeFate::Kept("left out by --except".to_owned()),
+                _ if is_excepted => VolumeFate::Kept(LEFT_OUT.to_owned()),
                 _ if !terms.destroys => VolumeFate::Kept("--keep-data".to_owned()),
                 _ if !settings.destroy_snapshots => {
                     VolumeFate::Kept("snapshots survive their volumes".to_owned())
                 }
-                Ok(Ok(proposal)) => VolumeFate::Destroyed(proposal.effect.what),
+                Ok(Ok(proposal)) if is_confirmed(it.metadata.uid.as_ref()) => {
+                    VolumeFate::Destroyed(proposal.effect.what)
+                }
+                Ok(Ok(_)) => VolumeFate::Left(CAME_LATER.to_owned()),
                 Ok(Err(refusal)) => VolumeFate::Left(refusal.reason),
                 Err(unseen) => VolumeFate::Left(unseen.reason),
             };

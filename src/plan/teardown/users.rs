@@ -1,11 +1,12 @@
 //! Workloads and pods that use claims which are torn down.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Purpose, TeardownObstacle};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{ClaimKey, Kind, ObjectRef, Text, Uid, split_ordinal};
+use crate::model::{ClaimKey, Kind, ObjectRef, Text, Uid, WorkloadScale, split_ordinal};
 
 /// Returns the workloads and pods that use claims which are torn down: those to stop, and what keeps them from it.
 ///
@@ -31,16 +32,18 @@ pub fn users(cx: &Cx, deleted: &BTreeSet<ClaimKey>) -> Seen<Users> {
             by_stem.entry(&key.namespace).or_default().push(key);
         }
     }
-    for (_, workload) in cx.cluster().workloads() {
+    let workloads = cx.cluster().workloads().map(|(_, it)| Cow::Borrowed(it));
+    let custom = namespaces.iter().flat_map(|it| facts::custom_workloads(cx, it));
+    for workload in workloads.chain(custom.map(Cow::Owned)) {
         if !namespaces.contains(&workload.namespace) {
             continue;
         }
-        let claims = facts::claims_of_workload(cx, workload)?;
+        let claims = facts::claims_of_workload(cx, &workload)?;
         // A scale-down may have deleted the claim before the pod.
         let is_of_set = || {
             let of_stem = by_stem.get(&workload.namespace).into_iter().flatten();
             workload.set.is_some()
-                && of_stem.into_iter().any(|it| facts::is_named_by_set(workload, it))
+                && of_stem.into_iter().any(|it| facts::is_named_by_set(&workload, it))
         };
         if claims.is_disjoint(deleted) && !is_of_set() {
             continue;
@@ -53,14 +56,18 @@ pub fn users(cx: &Cx, deleted: &BTreeSet<ClaimKey>) -> Seen<Users> {
             continue;
         }
         found.dependents.extend(workload.uid.clone());
-        if facts::is_stopped(workload) {
+        if facts::is_stopped(&workload) {
             // Of a set that is scaled to zero, nothing has to be stopped.
             found.stopped.extend(workload.uid.clone());
             continue;
         }
-        match facts::stopped_with(cx, workload) {
-            Ok(stopped) => {
-                found.stops.insert(stopped);
+        match facts::stopped_with(cx, &workload) {
+            // Its controller has not followed yet.
+            Ok(target) if facts::is_stopped(&target) => found.stopped.extend(target.uid.clone()),
+            Ok(target) => {
+                if let Some(scale) = target.scale() {
+                    found.stops.insert(target.object(), scale);
+                }
             }
             Err(reason) => {
                 let object = Some(workload.object());
@@ -108,14 +115,14 @@ pub fn users(cx: &Cx, deleted: &BTreeSet<ClaimKey>) -> Seen<Users> {
     }
     // Each is judged as it is before the write.
     let mut refused = Vec::new();
-    let stops = found.stops.iter().map(|it| (Purpose::Stop, it));
+    let stops = found.stops.keys().map(|it| (Purpose::Stop, it));
     for (purpose, object) in stops.chain(found.pods.iter().map(|it| (Purpose::EndPod, it))) {
         if let Err(refusal) = purpose.propose(cx, object)? {
             refused.push(TeardownObstacle { object: Some(object.clone()), reason: refusal.reason });
         }
     }
     found.obstacles.extend(refused);
-    found.dependents.extend(found.stops.iter().filter_map(|it| it.uid.clone()));
+    found.dependents.extend(found.stops.keys().filter_map(|it| it.uid.clone()));
     found.dependents.extend(found.pods.iter().filter_map(|it| it.uid.clone()));
     Ok(found)
 }
@@ -123,8 +130,8 @@ pub fn users(cx: &Cx, deleted: &BTreeSet<ClaimKey>) -> Seen<Users> {
 /// Workloads and pods that use claims which are torn down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Users {
-    /// Workloads that are to be stopped.
-    pub stops: BTreeSet<ObjectRef>,
+    /// Workloads that are to be stopped, with their scale now.
+    pub stops: BTreeMap<ObjectRef, WorkloadScale>,
     /// Pods that are to be deleted by themselves.
     pub pods: BTreeSet<ObjectRef>,
     /// Uids of workloads that are stopped already.

@@ -61,7 +61,7 @@ pub(super) fn not_used(
     let is_owned = reasons.iter().any(|it| matches!(it, UnsafeReason::Owned(_)));
     let users = others.users.iter().filter(|it| !(is_owned && told(it)));
     reasons.extend(users.cloned().map(UnsafeReason::Other));
-    reasons.retain(|it| !facts::is_ended_by_teardown(cx, it));
+    reasons.retain(|it| !facts::is_ended_by_teardown(cx, &claim.namespace, it));
     if cx.settings().delete_leftovers {
         let count = reasons.len();
         reasons.retain(|it| leftover_of(it).is_none_or(|it| settled(cx, it).is_err()));

@@ -228,6 +228,7 @@ const fn question_of(about: Kind, unread: Kind) -> &'static str {
         Kind::Secret => "whether its deletion Secret exists",
         Kind::ConfigMap => "whether it is announced",
         Kind::PartialObjectMetadata => "whether its owners exist",
+        Kind::Rollout | Kind::CloneSet => "which custom resources use it",
         Kind::LonghornVolume
         | Kind::LvmVolume
         | Kind::ZfsVolume

@@ -136,6 +136,8 @@ pub(super) fn has_shape(kind: Kind, body: &Value) -> bool {
         | Kind::PartialObjectMetadata
         | Kind::SubjectAccessReview
         | Kind::BackendVolume
+        | Kind::Rollout
+        | Kind::CloneSet
         | Kind::LonghornVolume
         | Kind::LvmVolume
         | Kind::ZfsVolume

@@ -34,8 +34,9 @@ const DATE: [(&str, &str); 10] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 30] = [
+const STOPWATCH: [(&str, &str); 32] = [
     ("src/apply/receipt.rs", "how old something is that was read or judged"),
+    ("src/apply/run.rs", "which change under way has taken longest"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/dry_run.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/owner.rs", "how long it took to record what is taken back"),
@@ -52,6 +53,7 @@ const STOPWATCH: [(&str, &str); 30] = [
     ("src/cli/acting/session.rs", "how old a look is"),
     ("src/cli/writing/guard/status.rs", "how long to wait until what was installed is in force"),
     ("src/cli/writing/teardown/phases.rs", "how long to wait until nothing uses the claims"),
+    ("src/cli/writing/teardown/record.rs", "how much of the time goes into writing the record"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/reader.rs", "how long an answer took, and its body may take"),
     ("src/journal/segment_log.rs", "when a record is given up for which a write waits"),

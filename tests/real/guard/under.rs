@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// A scenario or two of each command that writes.
-const SCENARIOS: [&str; 22] = [
+const SCENARIOS: [&str; 23] = [
     "delete::data::d_44_with_destroy_data_the_driver_deletes_the_backend_volume",
     "delete::data::d_44_with_keep_data_the_volume_is_retained_first_and_ends_released_with_its_files",
     "drivers::deleted_claims::local_path_directory_is_destroyed_with_its_claim",
@@ -23,6 +23,7 @@ const SCENARIOS: [&str; 22] = [
     "retention::reconcile::owners::claims_without_a_pod_stay_when_the_set_is_deleted",
     "retention::disown::d_72_a_restored_claim_survives_the_garbage_collector",
     "retention::set_policy::retained::claims_without_pods_are_released_before_the_policy_is_patched",
+    "teardown::a_namespace_is_torn_down_but_for_what_is_kept",
     "undo::a_handle_alone_takes_the_users_word_for_everything",
     "undo::a_kept_backend_gets_its_volume_back",
     "undo::the_backend_volume_that_was_kept_is_destroyed",

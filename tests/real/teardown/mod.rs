@@ -1,7 +1,9 @@
 //! `teardown`: what it stops, destroys, keeps and records, and what it leaves alone.
 
 mod brought_back;
+mod custom;
 mod faults;
+mod hindered;
 mod killed;
 mod random;
 mod real_drivers;
@@ -290,6 +292,39 @@ fn data_is_kept_for_another_cluster() {
     again["spec"]["volumeName"] = json!(volume);
     on.create(&again);
     assert_eq!(on.bound("data-db-0"), volume);
+
+    // The same by `rebind`, which creates the claim, too.
+    on.delete("pvc/data-db-0");
+    on.wait_phase(&format!("pv/{volume}"), "Released");
+    let record = admin.home.path().join("record.json").display().to_string();
+    let rebind = |args: &[&str]| {
+        let named = format!("pv/{volume}");
+        let all = [&["rebind", &named, "--from", &record, "--yes"], args].concat();
+        admin.run(&all)
+    };
+    let refused = |says: &str| {
+        let told = rebind(&[]).ends(5);
+        assert!(told.json.to_string().contains(says), "{says}: {:#}", told.json);
+    };
+    refused("omit --from");
+    let mut other = manifest.clone();
+    other["metadata"]["name"] = json!(on.named("other"));
+    on.cluster.delete("", &format!("pv/{volume}"));
+    on.wait_gone(&format!("pv/{volume}"));
+    on.create(&other);
+    let mark = on.cluster.mark();
+    refused("the same backend volume");
+    assert_eq!(lines(&admin.sent(mark)), [""; 0]);
+    on.cluster.delete("", &format!("pv/{}", on.named("other")));
+    on.wait_gone(&format!("pv/{}", on.named("other")));
+    let to = format!("--to={}/data-db-0", on.name);
+    rebind(&[&to]).ends(0);
+    assert_eq!(on.bound("data-db-0"), volume);
+    let sent: Vec<_> = admin.sent(mark).into_iter().filter(|it| !it.dry).collect();
+    let kinds: Vec<_> = sent.iter().map(|it| (it.verb.as_str(), it.resource.as_str())).collect();
+    let wanted = [("create", "persistentvolumes"), ("create", "persistentvolumeclaims")];
+    assert_eq!(kinds, wanted, "{:#?}", lines(&sent));
+    assert!(driver.has(&handle));
 }
 
 /// `--released` takes Retain volumes whose claims are gone; without it they are kept.

@@ -33,8 +33,8 @@ use crate::{
     facts::quoted,
     journal::History,
     model::{
-        ClaimKey, Exception, Kind, ObjectRef, Selector, Settings, TeardownTerms, Text, Threshold,
-        Uid, escape_control, format_bytes,
+        ClaimKey, Exception, Kind, Selector, Settings, TeardownTerms, Text, Threshold, Uid,
+        escape_control, format_bytes,
     },
     output::{
         format::Format,
@@ -362,7 +362,7 @@ impl TeardownArgs {
         let first = first.map_err(|unseen| unread(&unseen.reason))?;
         let users = collected.make(&now, |cx| plan::users(cx, &first)).await?;
         let users = users.map_err(|unseen| unread(&unseen.reason))?;
-        let stops: BTreeSet<ObjectRef> = users.stops.union(&users.pods).cloned().collect();
+        let stops: BTreeSet<_> = users.stops.keys().chain(&users.pods).cloned().collect();
         let mut around = Surroundings::default();
         if let Some(live) = collected.live.as_ref().filter(|_| !stops.is_empty()) {
             let cluster = &collected.intake.cluster;
@@ -380,11 +380,7 @@ impl TeardownArgs {
         let users = collected.make(&rehearsed, |cx| plan::users(cx, &doomed)).await?;
         let users = users.map_err(|unseen| unread(&unseen.reason))?;
         let cluster = &collected.intake.cluster;
-        survey.workloads = users
-            .stops
-            .iter()
-            .filter_map(|it| Some((it.clone(), cluster.workload_named(&it.key)?.scale()?)))
-            .collect();
+        survey.workloads = users.stops.into_iter().collect();
         survey.pods = users.pods.into_iter().collect();
         survey.obstacles.extend(users.obstacles);
         survey.obstacles.sort();
@@ -455,8 +451,9 @@ impl TeardownArgs {
         if let Some(live) = &look.collected.live {
             record.complete(&live.reader, &look.collected.intake.cluster).await?;
         }
-        let uids = look.survey.volumes.iter().filter_map(SurveyedVolume::confirmed_by);
-        let confirmed: BTreeSet<Uid> = uids.cloned().collect();
+        let volumes = look.survey.volumes.iter().filter_map(SurveyedVolume::confirmed_by);
+        let snapshots = look.survey.snapshots.iter().filter_map(|it| it.0.uid.as_ref());
+        let confirmed: BTreeSet<Uid> = volumes.chain(snapshots).cloned().collect();
         let phases = Phases { args: self, connection, interrupt, confirmed: &confirmed };
         // What the API server refuses, it refuses before anything is written.
         Box::pin(phases.rehearse(&mut look)).await?;

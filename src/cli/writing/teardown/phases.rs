@@ -21,7 +21,8 @@ use crate::{
         writing::perform::{Execution, execute, open_journal, refusal},
     },
     client::ObjectRequest,
-    facts::is_stopped,
+    cluster::Cx,
+    facts::{is_stopped, workload_named},
     model::{ClaimKey, ObjectRef, Uid, escape_control, format_bytes, format_duration},
     plan::{
         Plan,
@@ -33,6 +34,8 @@ use crate::{
 const STOPS: usize = 3;
 /// Pause between two looks at what still uses the claims.
 const PAUSE: Duration = Duration::from_millis(500);
+/// Time after which everything is read again while something is awaited: no watch follows owners and custom resources.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// The steps of one run.
 pub(super) struct Phases<'a> {
@@ -122,13 +125,13 @@ impl Phases<'_> {
         let ended = Box::pin(self.steps(file)).await;
         self.interrupt.finish();
         let stop = ended?;
-        let look = Box::pin(self.look()).await?;
+        let mut look = Box::pin(self.look()).await?;
         file.finish(&look.collected.intake.cluster, &look.history);
         let mut notes = Vec::new();
         let stop = match stop {
             Ok(()) => None,
             Err(stop) => {
-                notes.extend(what_is_stopped(&look));
+                notes.extend(what_is_stopped(&mut look).await?);
                 Some(stop)
             }
         };
@@ -246,7 +249,7 @@ impl Phases<'_> {
         }
         // Workloads first: what they control is not created again then.
         let objects: Vec<_> = match users.stops.is_empty() {
-            false => users.stops.into_iter().collect(),
+            false => users.stops.into_keys().collect(),
             true => users.pods.into_iter().collect(),
         };
         if objects.is_empty() {
@@ -289,7 +292,7 @@ impl Phases<'_> {
     ) -> Result<Awaited, Failure> {
         let (settings, survey) = (look.settings.clone(), look.survey.clone());
         let deadline = self.args.timeout.0.unwrap_or(Duration::MAX);
-        let bar = bar();
+        let (bar, looked) = (bar(), Instant::now());
         loop {
             let (waits, runs) = look
                 .collected
@@ -302,7 +305,7 @@ impl Phases<'_> {
                     (waits, !users.stops.is_empty() || !users.pods.is_empty())
                 })
                 .await?;
-            if runs {
+            if runs || looked.elapsed() >= AGAIN {
                 return Ok(Awaited::Again);
             }
             let Some(first) = waits.first() else { return Ok(Awaited::Free) };
@@ -372,22 +375,22 @@ impl Phases<'_> {
         let (count, done) = (plan.changes.len(), RefCell::new((0_usize, 0_u64)));
         let bar = bar();
         let file = RefCell::new(file);
+        let tell = |last: String| {
+            let (ended, of_bytes) = *done.borrow();
+            let (gone, all) = (format_bytes(of_bytes), format_bytes(bytes));
+            let told = format!("{ended} of {count} claims and volumes, {gone} of {all}; {last}");
+            bar.set_message(escape_control(&told).into_owned());
+        };
         let progress = |it: RunProgress<'_>| match it {
             RunProgress::Begun(_) => {}
+            RunProgress::Slowest(slowest) => tell(slowest.to_string()),
             RunProgress::Ended(receipt) => {
                 file.borrow_mut().take(receipt);
-                let mut done = done.borrow_mut();
-                done.0 += 1;
-                done.1 += receipt.change.capacity().unwrap_or(0);
-                let told = format!(
-                    "{} of {count} claims and volumes, {} of {}; last: {}: {}",
-                    done.0,
-                    format_bytes(done.1),
-                    format_bytes(bytes),
-                    receipt.change.object,
-                    receipt.detail
-                );
-                bar.set_message(escape_control(&told).into_owned());
+                let mut so_far = done.borrow_mut();
+                so_far.0 += 1;
+                so_far.1 += receipt.change.capacity().unwrap_or(0);
+                drop(so_far);
+                tell(format!("last: {}: {}", receipt.change.object, receipt.detail));
             }
         };
         self.execute(look, plan, DryRun::None, &progress).await
@@ -419,21 +422,21 @@ impl Phases<'_> {
 }
 
 /// Tells what remains stopped, and how each is started again.
-fn what_is_stopped(look: &Look) -> Vec<String> {
-    let cluster = &look.collected.intake.cluster;
-    let remains = look.earlier.entries.iter().filter(|(_, object)| {
-        let found = cluster.workload_named(&object.key).filter(|it| it.uid == object.uid);
-        found.is_some_and(is_stopped)
-    });
-    remains
-        .map(|(entry, object)| {
-            let number = look.history.numbered(*entry);
-            format!(
-                "stopped: {object}; `kubectl storage undo {}` starts it again",
-                number.arguments()
-            )
-        })
-        .collect()
+async fn what_is_stopped(look: &mut Look) -> Result<Vec<String>, Failure> {
+    let (settings, entries) = (&look.settings, &look.earlier.entries);
+    let stopped = |cx: &Cx| {
+        let remains = |object: &ObjectRef| {
+            let found = workload_named(cx, &object.key);
+            found.is_some_and(|it| it.uid == object.uid && is_stopped(&it))
+        };
+        entries.iter().filter(|(_, it)| remains(it)).cloned().collect::<Vec<_>>()
+    };
+    let stopped = look.collected.make(settings, stopped).await?;
+    let told = |(entry, object): (u64, ObjectRef)| {
+        let number = look.history.numbered(entry);
+        format!("stopped: {object}; `kubectl storage undo {}` starts it again", number.arguments())
+    };
+    Ok(stopped.into_iter().map(told).collect())
 }
 
 /// Number of refusals that are named.
@@ -442,7 +445,7 @@ const NAMED: usize = 5;
 /// Result of waiting for the users of claims.
 enum Awaited {
     Free,
-    /// Something runs again.
+    /// Something runs again, or has to be read again.
     Again,
     Late(String),
     Interrupted,

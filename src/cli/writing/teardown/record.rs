@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -19,7 +20,7 @@ use crate::{
         list,
         teardown::{TeardownRecord, TornDownSnapshot, TornDownVolume},
     },
-    plan::teardown::DESTROY,
+    plan::teardown::{DESTROY, LEFT_OUT},
     remedies::recreate::for_another_cluster,
     rules::deleting_command,
 };
@@ -31,6 +32,8 @@ pub(super) struct RecordFile {
     pub(super) record: TeardownRecord,
     /// Why it could not be written; then the run is not complete.
     pub(super) failed: Option<String>,
+    /// When it was last written, and how long that took.
+    written: (Instant, Duration),
 }
 
 impl RecordFile {
@@ -54,7 +57,8 @@ impl RecordFile {
             record.join(earlier);
         }
         record.sum();
-        let mut file = Self { path: path.to_owned(), record, failed: None };
+        let written = (Instant::now(), Duration::ZERO);
+        let mut file = Self { path: path.to_owned(), record, failed: None, written };
         file.write();
         match file.failed.take() {
             None => Ok(file),
@@ -67,8 +71,10 @@ impl RecordFile {
 
     /// Writes the record, whole or not at all, and durably.
     pub(super) fn write(&mut self) {
+        let began = Instant::now();
         let written = write_private(&self.path, |file| list::json(file, &self.record));
         self.failed = written.err().map(|error| error.to_string());
+        self.written = (Instant::now(), began.elapsed());
     }
 
     /// Returns the path of the file.
@@ -121,8 +127,13 @@ impl RecordFile {
                 it.reason.clone_from(&done.detail);
             }
         }
-        self.record.sum();
-        self.write();
+        // Each time the whole is written: of very many volumes only so often that a tenth of the time goes into it. What a
+        // run that is killed has not written, the next one reads from the journal.
+        let (at, took) = self.written;
+        if at.elapsed() >= 10 * took {
+            self.record.sum();
+            self.write();
+        }
     }
 
     /// Completes the record by what the cluster has now.
@@ -132,6 +143,28 @@ impl RecordFile {
             let (outcome, reason) = match (&*it.plan, it.outcome.as_deref(), &it.volume) {
                 (_, Some("destroyed"), _) => continue,
                 ("leave", ..) => ("left", None),
+                ("keep", known, Some(name))
+                    if !destroys && it.claim.is_some() && !it.reason.starts_with(LEFT_OUT) =>
+                {
+                    let volume = cluster.volume_named(name).filter(|volume| {
+                        volume.metadata.uid.as_ref().map(ToString::to_string) == it.uid
+                    });
+                    match volume.map(|it| &it.reclaim_policy) {
+                        Some(ReclaimPolicy::Retain) => ("kept", None),
+                        Some(policy) => (
+                            "left",
+                            Some(format!("its policy is {policy}: its disk goes with its claim")),
+                        ),
+                        None if known == Some("kept") => ("kept", None),
+                        None => (
+                            "unknown",
+                            Some(
+                                "its object is gone, and it was not seen with policy Retain"
+                                    .to_owned(),
+                            ),
+                        ),
+                    }
+                }
                 ("keep", ..) | (_, _, None) => ("kept", None),
                 (_, known, Some(name)) => {
                     let volume = cluster.volume_named(name);
