@@ -110,7 +110,8 @@ impl Adoption {
         let claim = volume.volume().claim_ref.as_ref().map(|it| it.key.clone());
         let claim = claim.ok_or("the record names no claim of it: pass --to")?;
         let told = "the cluster that kept it may still name the disk: nothing must use it there";
-        Ok(Self { volume, claim, made_for: None, notices: vec![told.to_owned()] })
+        let made_for = uid_of_name(volume.volume().name());
+        Ok(Self { volume, claim, made_for, notices: vec![told.to_owned()] })
     }
 
     /// Returns the volume that would be created.
