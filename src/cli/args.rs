@@ -13,7 +13,8 @@ use crate::{
     client::{ConnectionOptions, RequestTimeout, current_context},
     model::{
         AskedEntry, Beside, FreeShare, JournalPlace, Kind, Recording, Scope, Selector, Settings,
-        Text, Threshold, did_you_mean, escape_control, is_namespace_name, nearest, parse_duration,
+        Text, Threshold, did_you_mean, escape_control, is_namespace_name, is_object_name, nearest,
+        parse_duration,
     },
     output::{
         format::{Format, FormatError},
@@ -543,10 +544,8 @@ pub fn object_name(text: &str, kind: Kind) -> Result<String, Failure> {
         .ok_or_else(|| Failure::usage(format!("\"{}\" is not a valid name", escape_control(text))))
 }
 
-/// Returns a name if the API server could have accepted it (RFC 1123, `IsDNS1123Subdomain`).
 fn plain_name(name: &str) -> Option<String> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-    (!name.is_empty() && name.len() <= 253 && name.chars().all(plain)).then(|| name.to_owned())
+    is_object_name(name).then(|| name.to_owned())
 }
 
 /// Returns the failure that no rule has an id, with the one that may have been meant.

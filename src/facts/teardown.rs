@@ -8,7 +8,7 @@ use super::UnsafeReason;
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, ObjectKey, ObjectRef, PodUse, Question,
-    TeardownTerms, Text, Workload, WorkloadScale, split_ordinal,
+    TeardownTerms, Text, Uid, Workload, WorkloadScale, split_ordinal,
 };
 
 /// Namespace whose workloads are never stopped.
@@ -55,6 +55,15 @@ pub fn is_ended_by_teardown(cx: &Cx, namespace: &Text, reason: &UnsafeReason) ->
         UnsafeReason::Template(it) => terms.has_stopped_set(it.set),
         // It is awaited.
         UnsafeReason::Attached(_) => terms.is_rehearsal,
+        // It goes with its pod.
+        UnsafeReason::Owned(owner) if &*owner.kind == Kind::Pod.name() => {
+            let key = ObjectKey::named(Kind::Pod, namespace, &owner.name);
+            let pod = cx.cluster().pod_named(&key).filter(|it| it.uid == owner.uid);
+            pod.is_some_and(|pod| {
+                let controller = pod.controller.as_ref().and_then(|it| it.uid.as_ref());
+                terms.ends_pod(pod.uid.as_ref(), controller)
+            })
+        }
         UnsafeReason::Owned(owner) => {
             let custom = custom_workloads(cx, namespace);
             let owner = custom.iter().find(|it| it.uid.is_some() && it.uid == owner.uid);
@@ -95,8 +104,39 @@ pub fn protected_from_teardown(
     Some(format!("nothing in namespace {namespace} is stopped: {driver} serves storage"))
 }
 
-/// Returns the claims that a workload names by its template or that are made for its pods, and of a custom resource those of
-/// the `ReplicaSet`s that it controls.
+/// Returns the pods that end with a workload: those that it controls, or what it controls does.
+fn pods_of<'a>(cx: &Cx<'a>, workload: &Workload) -> impl Iterator<Item = &'a PodUse> {
+    let cluster = cx.cluster();
+    let of_replica_sets = matches!(workload.kind, Kind::Deployment | Kind::Rollout);
+    let (namespace, prefix) = (workload.namespace.clone(), format!("{}-", workload.name));
+    let own = controlled_by(cx, workload).filter_map(|it| it.uid.clone());
+    let own: BTreeSet<Uid> = own.chain(workload.uid.clone()).collect();
+    let ends = move |pod: &PodUse| {
+        let Some(owner) = &pod.controller else { return false };
+        // Of a ReplicaSet whose template names no claim, no row is kept.
+        let may_be_its_own = || {
+            let key = ObjectKey::named(Kind::ReplicaSet, &namespace, &owner.name);
+            of_replica_sets
+                && &*owner.kind == Kind::ReplicaSet.name()
+                && owner.name.starts_with(&prefix)
+                && cluster.workload_named(&key).is_none()
+        };
+        pod.namespace == namespace
+            && (owner.uid.as_ref().is_some_and(|it| own.contains(it)) || may_be_its_own())
+    };
+    cluster.pods().map(|(_, pod)| pod).filter(move |pod| ends(pod))
+}
+
+/// Returns the workloads that a workload controls.
+fn controlled_by<'a>(cx: &Cx<'a>, workload: &Workload) -> impl Iterator<Item = &'a Workload> {
+    let uid = workload.uid.clone();
+    let owner = |it: &'a Workload| it.controller.as_ref().and_then(|it| it.uid.as_ref());
+    let all = cx.cluster().workloads().map(|(_, it)| it);
+    all.filter(move |it| uid.is_some() && owner(it) == uid.as_ref())
+}
+
+/// Returns the claims that a workload names by its template, or that its pods use: also those that are made for each of
+/// them. Of a custom resource also those of the `ReplicaSet`s that it controls.
 ///
 /// # Errors
 /// When claims or pods of its namespace were not read.
@@ -111,21 +151,33 @@ pub fn claims_of_workload(cx: &Cx, workload: &Workload) -> Seen<BTreeSet<ClaimKe
             claims.extend(of_stem.into_iter().map(|(_, claim)| claim.key()));
         }
     }
-    if workload.kind.is_custom_workload() {
-        let object = workload.object();
-        claims.extend(cx.claims_owned_by(&object)?.into_iter().map(Claim::key));
-        let controlled = |it: &Workload| {
-            let owner = it.controller.as_ref().and_then(|it| it.uid.as_ref());
-            owner.is_some() && owner == object.uid.as_ref()
-        };
-        let own = cx.cluster().workloads().filter(|(_, it)| controlled(it));
-        claims.extend(own.flat_map(|(_, it)| it.claims.iter()).map(|name| key(name)));
-    }
+    claims.extend(pods_of(cx, workload).flat_map(|it| &it.claims).map(|it| key(&it.claim)));
+    claims.extend(claims_of_custom(cx, workload)?);
     Ok(claims)
 }
 
-/// Returns the claims that a workload has at a scale: those that its template names, and of a set those of its pods.
-pub fn claims_at_scale(workload: &Workload, scale: WorkloadScale) -> BTreeSet<ClaimKey> {
+/// Returns the claims that a custom resource owns, and those that the `ReplicaSet`s which it controls name.
+fn claims_of_custom(cx: &Cx, workload: &Workload) -> Seen<BTreeSet<ClaimKey>> {
+    if !workload.kind.is_custom_workload() {
+        return Ok(BTreeSet::new());
+    }
+    let namespace = &workload.namespace;
+    let key = |name: &str| ClaimKey { namespace: Text::clone(namespace), name: name.into() };
+    let owned = cx.claims_owned_by(&workload.object())?.into_iter().map(Claim::key);
+    let named = controlled_by(cx, workload).flat_map(|it| &it.claims).map(|it| key(it));
+    Ok(owned.chain(named).collect())
+}
+
+/// Returns the claims that a workload has at a scale: those that its template names, of a set those of its pods, and of
+/// a custom resource those that it owns or controls.
+///
+/// # Errors
+/// When claims of its namespace were not read.
+pub fn claims_at_scale(
+    cx: &Cx,
+    workload: &Workload,
+    scale: WorkloadScale,
+) -> Seen<BTreeSet<ClaimKey>> {
     let key =
         |name: String| ClaimKey { namespace: Text::clone(&workload.namespace), name: name.into() };
     let mut claims: BTreeSet<_> = workload.claims.iter().map(|it| key(it.to_string())).collect();
@@ -137,7 +189,8 @@ pub fn claims_at_scale(workload: &Workload, scale: WorkloadScale) -> BTreeSet<Cl
             );
         }
     }
-    claims
+    claims.extend(claims_of_custom(cx, workload)?);
+    Ok(claims)
 }
 
 /// Whether a claim has the name of one that a set makes by its templates.

@@ -59,8 +59,8 @@ pub use metadata::{
     RareAnnotations,
 };
 pub use node::{Attachment, AttachmentSource, CsiDriver, CsiNode, Node};
-pub(crate) use object::is_namespace_name;
 pub use object::{ClaimKey, Kind, ObjectKey, ObjectRef, Uid};
+pub(crate) use object::{is_namespace_name, is_object_name};
 pub(crate) use pod::split_ordinal;
 pub use pod::{
     Autoscaler, ClaimTemplate, ClusterArgument, InlineVolume, InlineVolumes, MountedClaim,
@@ -80,7 +80,7 @@ pub use selector::Selector;
 pub use server::{AdmissionObject, GUARD_NAME, Namespace, Server};
 pub(crate) use settings::{Beside, Exemption, Recording, Scope, SecretAssertion, SnapshotFirst};
 pub use settings::{FreeShare, Settings};
-pub use teardown::WorkloadScale;
+pub use teardown::{ConfirmedSurvey, WorkloadScale};
 pub(crate) use teardown::{Exception, STOPPED_FROM, TeardownTerms};
 pub use text::Text;
 pub(crate) use text::{

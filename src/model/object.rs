@@ -100,6 +100,12 @@ pub(crate) fn is_namespace_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 63 && text.chars().all(plain) && is_bare
 }
 
+/// Whether the API server could have accepted a name of most kinds (RFC 1123, `IsDNS1123Subdomain`).
+pub(crate) fn is_object_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    !name.is_empty() && name.len() <= 253 && name.chars().all(plain)
+}
+
 /// An API group, and the version in which it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApiGroup {

@@ -30,13 +30,22 @@ pub struct TeardownTerms {
     pub retained: BTreeSet<Uid>,
     /// Uids of the volumes of which it is unknown whether a run that ended early has set their policy back to Delete.
     pub doubtful: BTreeSet<Uid>,
-    /// Uids of the volumes, of claims without one, and of snapshots, that were confirmed; `None` before. What comes later is
-    /// left alone.
-    pub confirmed: Option<BTreeSet<Uid>>,
+    /// What was surveyed when it was confirmed; `None` before.
+    pub confirmed: Option<ConfirmedSurvey>,
     /// Objects that must not be stopped, each with the reason.
     pub protected: BTreeMap<ObjectKey, String>,
     /// Whether everything is judged as if all workloads were stopped. Nothing but dry runs is sent by such terms.
     pub is_rehearsal: bool,
+}
+
+/// What a survey had when it was confirmed, by the uids of volumes, of claims without one, and of snapshots. What comes
+/// later is left alone, and so is what was to survive.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfirmedSurvey {
+    /// Everything that was surveyed.
+    pub seen: BTreeSet<Uid>,
+    /// Everything whose claim, volume or snapshot is to end.
+    pub ends: BTreeSet<Uid>,
 }
 
 /// Object that the user leaves out (`--except`).

@@ -310,6 +310,8 @@ impl Purpose {
                 lists
             }
             (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
+            // What ends with it.
+            (Self::Stop, _) => [Kind::PersistentVolumeClaim, Kind::Pod].map(within).to_vec(),
             (Self::SetRetention(_) | Self::SetRetentionPart(..), Kind::StatefulSet) => {
                 let kinds = [Kind::PersistentVolumeClaim, Kind::HorizontalPodAutoscaler, Kind::Pod];
                 kinds.map(within).to_vec()

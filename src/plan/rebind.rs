@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectDetails, Plan, Purpose, orphan::not_reclaimed_elsewhere};
+use super::{ObjectDetails, Plan, Purpose, orphan::not_reclaimed_elsewhere, undo::reclaims};
 use crate::cluster::{Cx, Seen};
 use crate::journal::{Entry, History};
 use crate::model::{Claim, ClaimKey, ClaimRef, Kind, ObjectKey, ObjectRef, Uid, Volume};
@@ -28,8 +28,8 @@ pub struct RebindRequest<'a> {
 pub enum SavedVolume {
     /// That of a backup or a dump, or a list that contains it.
     Manifest(Value),
-    /// That of a volume which a teardown kept, in this or in another cluster.
-    Kept(Value),
+    /// That of a volume which a teardown kept, in this or in another cluster: by the uid that its record has.
+    Kept(Value, Option<String>),
 }
 
 /// Plans to give a volume back to a claim. Without a change or a refusal the claim has it already, and the text says
@@ -56,7 +56,7 @@ pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
             return (plan, None);
         }
     };
-    if request.from.is_some() {
+    if let Some(SavedVolume::Manifest(_)) = request.from {
         let reason = "it exists, so nothing is recreated: omit --from".to_owned();
         plan.refuse(volume.object(), REBIND.id, reason, false);
         return (plan, None);
@@ -70,6 +70,18 @@ pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
             plan.refuse(volume.object(), REBIND.id, unseen.reason, true);
             return (plan, None);
         }
+    }
+    if let Some(SavedVolume::Kept(..)) = request.from {
+        // An earlier run may have created it, and not the claim.
+        match creation(cx, request) {
+            Ok(Ok((purpose, planned))) => {
+                let about = ObjectDetails::of_created(cx, &planned);
+                plan.take_proposed(cx, purpose, planned.object(), about, true);
+            }
+            Ok(Err(reason)) => plan.refuse(object, recreate::ID, reason, false),
+            Err(unseen) => plan.refuse(object, recreate::ID, unseen.reason, true),
+        }
+        return (plan, None);
     }
     let rebinding = Rebinding {
         to: request.to.clone(),
@@ -116,13 +128,30 @@ fn creation(cx: &Cx, request: &RebindRequest) -> Seen<Result<(Purpose, Volume), 
     let claims = cx.claims_naming(&request.volume)?;
     let lost: Vec<&Claim> = claims.into_iter().filter(|it| it.was_bound()).collect();
     Ok(match (&lost[..], &request.from) {
-        ([], Some(SavedVolume::Kept(manifest))) => {
-            let adoption = Adoption::kept(manifest, request.to.as_ref());
+        ([], Some(SavedVolume::Kept(manifest, of))) => {
+            let server = cx.cluster().server();
+            let here = server.and_then(|it| it.cluster_uid.as_deref());
+            let is_of_this = of.is_some() && of.as_deref() == here;
+            let adoption = not_reclaimed(request)
+                .and_then(|()| Adoption::kept(manifest, request.to.as_ref(), is_of_this));
             adoption.map(|it| (Purpose::Adopt(Box::new(it.clone())), it.volume().clone()))
         }
         _ => recreation(request, &lost)
             .map(|it| (Purpose::Recreate(Box::new(it.clone())), it.volume().clone())),
     })
+}
+
+/// Refuses a volume whose disk a journal of this cluster may have had deleted.
+fn not_reclaimed(request: &RebindRequest) -> Result<(), String> {
+    let journals = request.history.into_iter().flat_map(History::all);
+    let mut deleted = journals.flat_map(|of| of.entries.iter().map(move |it| (of, it)));
+    match deleted.find(|(_, it)| reclaims(it, &request.volume)) {
+        None => Ok(()),
+        Some((of, it)) => Err(format!(
+            "entry {} of the journal had its policy set to Delete, which deletes the disk",
+            of.numbered(it.sequence).arguments()
+        )),
+    }
 }
 
 /// Finds the manifest with which the volume of a Lost claim is recreated.
@@ -146,7 +175,7 @@ fn recreation(request: &RebindRequest, lost: &[&Claim]) -> Result<Recreation, St
              it: omit --to"
         ));
     }
-    if let Some(SavedVolume::Manifest(from) | SavedVolume::Kept(from)) = &request.from {
+    if let Some(SavedVolume::Manifest(from) | SavedVolume::Kept(from, _)) = &request.from {
         return from_file(from, name, claim);
     }
     let Some(history) = request.history else {

@@ -161,7 +161,12 @@ fn restart(entry: &Entry, saved: &Value) -> Result<Purpose, String> {
         }
         (_, None) => return Err("the journal does not contain its number of replicas".to_owned()),
     };
-    Ok(Purpose::Restart(Box::new(Restart { undoes: entry.sequence, to })))
+    // The names of the claims that a CloneSet makes are not known before.
+    let own_claims = match key.kind.is_custom_workload() {
+        true => saved["spec"]["volumeClaimTemplates"].as_array().map_or(0, Vec::len),
+        false => 0,
+    };
+    Ok(Purpose::Restart(Box::new(Restart { undoes: entry.sequence, to, own_claims })))
 }
 
 /// Name of the deletion of a claim, as an action and as a purpose.
@@ -231,7 +236,7 @@ fn policy_before(entry: &Entry, saved: &Value) -> Result<Purpose, String> {
 }
 
 /// Whether an entry has, or may have, set the policy of a volume to Delete.
-fn reclaims(entry: &Entry, volume: &str) -> bool {
+pub(super) fn reclaims(entry: &Entry, volume: &str) -> bool {
     let key = &entry.intent.object.key;
     key.kind == Kind::PersistentVolume
         && *key.name == *volume

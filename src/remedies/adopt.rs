@@ -11,10 +11,12 @@ use super::{
     recreate, reserve,
 };
 use crate::cluster::{Cx, Placed as _, Seen};
+use crate::drivers::Reference;
 use crate::facts::{self, Nearness};
 use crate::listings::{Disk, provider, uid_of_name};
 use crate::model::{
-    Action, Claim, ClaimKey, Effect, Phase, Proposal, ReclaimPolicy, Refusal, Text, Volume,
+    Action, BackendKey, Claim, ClaimKey, Effect, Phase, Proposal, ReclaimPolicy, Refusal, Text,
+    Volume, is_namespace_name, is_object_name,
 };
 
 /// The name of this purpose in plans and in the journal.
@@ -43,6 +45,8 @@ pub struct Adoption {
     claim: ClaimKey,
     /// The uid of the claim for which the disk was made, in hexadecimal digits.
     made_for: Option<Text>,
+    /// Whether it was the disk of one claim alone before: a teardown kept it.
+    is_kept: bool,
     /// What is not certain about the disk, and was told.
     notices: Vec<String>,
 }
@@ -91,6 +95,7 @@ impl Adoption {
                 volume: Manifest::read(value)?,
                 claim: claim.clone(),
                 made_for: disk.made.as_ref().and_then(|it| it.uid.clone()),
+                is_kept: false,
                 notices,
             })
         }))
@@ -100,8 +105,12 @@ impl Adoption {
     /// there or for `to`.
     ///
     /// # Errors
-    /// Why that is no volume of a claim, as a reason to refuse.
-    pub fn kept(manifest: &Value, to: Option<&ClaimKey>) -> Result<Self, String> {
+    /// Why that is no volume of a claim, or not to be had in this cluster, as a reason to refuse.
+    pub fn kept(
+        manifest: &Value,
+        to: Option<&ClaimKey>,
+        is_of_this_cluster: bool,
+    ) -> Result<Self, String> {
         let mut manifest = recreate::for_another_cluster(manifest);
         if let Some(to) = to {
             manifest["spec"]["claimRef"] = claim_ref(to);
@@ -109,9 +118,21 @@ impl Adoption {
         let volume = Manifest::read(manifest)?;
         let claim = volume.volume().claim_ref.as_ref().map(|it| it.key.clone());
         let claim = claim.ok_or("the record names no claim of it: pass --to")?;
+        if !is_namespace_name(&claim.namespace) || !is_object_name(&claim.name) {
+            return Err(format!("spec.claimRef of the manifest, {claim}, cannot be a claim"));
+        }
+        let Volume { backend, attributes, .. } = volume.volume();
+        let stays = |it: &BackendKey| !facts::is_beyond(&Reference::of(it, attributes));
+        if !is_of_this_cluster && backend.as_ref().is_some_and(stays) {
+            return Err(
+                "its data is in the cluster that kept it, or on one of its nodes: no other \
+                        cluster reaches it"
+                    .to_owned(),
+            );
+        }
         let told = "the cluster that kept it may still name the disk: nothing must use it there";
         let made_for = uid_of_name(volume.volume().name());
-        Ok(Self { volume, claim, made_for, notices: vec![told.to_owned()] })
+        Ok(Self { volume, claim, made_for, is_kept: true, notices: vec![told.to_owned()] })
     }
 
     /// Returns the volume that would be created.
@@ -262,7 +283,8 @@ pub fn propose(cx: &Cx, adoption: &Adoption) -> Seen<Result<Proposal, Refusal>> 
     if let Err(reason) = check(cx, adoption, &driver, &mut proposal.notices)? {
         return Ok(Err(Refusal { reason, effect: proposal.effect }));
     }
-    if cx.csi_driver(&driver)?.is_none() {
+    let is_csi = matches!(facts::owner(planned), facts::Owner::Csi(_));
+    if is_csi && cx.csi_driver(&driver)?.is_none() {
         proposal
             .notices
             .push(format!("there is no CSIDriver {driver}: it may not run in this cluster"));
@@ -330,11 +352,20 @@ fn check(
     // The listing shows which machine has a disk, whatever claim it was lost by.
     notices.extend(lost(&|it| it.is_none())?.err());
     let neighbours = facts::neighbours(cx, planned, &planned.places(), None)?;
-    let mut near = neighbours.found.iter().filter(|it| it.nearness != Nearness::Notable);
-    Ok(match near.next() {
-        None => Ok(()),
-        Some(it) => Err(format!("{} {}", it.who, it.how)),
-    })
+    for it in &neighbours.found {
+        let told = format!("{} {}", it.who, it.how);
+        match it.nearness {
+            Nearness::Proven => return Ok(Err(told)),
+            Nearness::Possible if !adoption.is_kept => return Ok(Err(told)),
+            // With an unknown driver each volume may be another's; this one was its claim's own.
+            Nearness::Possible => {
+                notices.push(told);
+                break;
+            }
+            Nearness::Notable => {}
+        }
+    }
+    Ok(Ok(()))
 }
 
 #[cfg(test)]

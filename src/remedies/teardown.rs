@@ -123,6 +123,8 @@ pub struct Restart {
     pub undoes: u64,
     /// Its scale before.
     pub to: WorkloadScale,
+    /// Number of claims that a custom resource makes for each of its pods.
+    pub own_claims: usize,
 }
 
 /// Proposes or refuses to start a workload again, which needs all claims that it had.
@@ -143,7 +145,17 @@ pub fn restart(cx: &Cx, workload: &Workload, restart: &Restart) -> Seen<Result<P
     if workload.finished {
         return refuse("it has finished".to_owned());
     }
-    for key in facts::claims_at_scale(workload, restart.to) {
+    if let (WorkloadScale::Replicas(count), true) = (restart.to, restart.own_claims > 0) {
+        let wanted = restart.own_claims * usize::try_from(count).unwrap_or(0);
+        let found = cx.claims_owned_by(&workload.object())?.len();
+        if found < wanted {
+            return refuse(format!(
+                "{found} of its {wanted} claims exist: it would run with new, empty ones; `kubectl storage rebind \
+                 pv/NAME` gives the data of a Released volume back"
+            ));
+        }
+    }
+    for key in facts::claims_at_scale(cx, workload, restart.to)? {
         if cx.claim(&key)?.is_some() {
             continue;
         }

@@ -38,6 +38,10 @@ const OWNERS: &[Right] = &{
     rights
 };
 
+/// Rights to read custom resources that are stopped like workloads.
+const CUSTOM_WORKLOADS: &[Right] =
+    &[Right::of("get", Kind::Rollout), Right::of("get", Kind::CloneSet)];
+
 /// Rights to read what stands around the workloads that a teardown stops.
 const SURROUNDINGS: &[Right] = &[
     Right::list("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
@@ -292,7 +296,7 @@ pub(super) static ROWS: &[CommandRow] = &[
             ),
         ],
         roles: &[&Role {
-            also: &[OWNERS, SURROUNDINGS],
+            also: &[OWNERS, CUSTOM_WORKLOADS, SURROUNDINGS],
             remedies: &[&RETAIN, &STOP, &DELETE_CLAIM, &RECLAIM],
             writes: &[Right::of("delete", Kind::VolumeSnapshot)],
             custom_users: true,

@@ -104,8 +104,15 @@ fn of_record(saved: Value, volume: &str) -> Result<SavedVolume, Failure> {
     let shown = escape_control(volume);
     let found =
         found.ok_or_else(|| Failure::usage(format!("the record has no manifest of pv/{shown}")))?;
+    if found["manifest"]["metadata"]["name"] != volume {
+        let told = format!("the manifest of pv/{shown} in the record is that of another volume");
+        return Err(Failure::usage(told));
+    }
     match found["outcome"].as_str() {
-        Some("kept") => Ok(SavedVolume::Kept(found["manifest"].clone())),
+        Some("kept") => {
+            let cluster = saved["metadata"]["cluster"]["uid"].as_str().map(str::to_owned);
+            Ok(SavedVolume::Kept(found["manifest"].clone(), cluster))
+        }
         outcome => Err(Failure::usage(format!(
             "the record does not say that pv/{shown} was kept: its outcome is {}",
             escape_control(outcome.unwrap_or("unknown"))

@@ -2,25 +2,29 @@
 //! K.5).
 
 mod earlier;
+mod steps;
 mod users;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ObjectDetails, Plan, Purpose};
+use super::{ObjectDetails, Purpose};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    Claim, ClaimKey, ControllerState, Exception, Kind, Liveness, ObjectKey, ObjectRef, Phase,
+    Claim, ClaimKey, ConfirmedSurvey, ControllerState, Exception, Kind, Liveness, ObjectRef, Phase,
     ReclaimPolicy, TeardownTerms, Text, Time, Uid, Volume, WorkloadScale,
 };
 use crate::remedies::{self, ClaimDeletionProgress};
 use crate::rules;
 
 pub use earlier::{DESTROY, EarlierSteps, KEEP};
+pub use steps::{end_claims, end_snapshots, ending, hold, stop};
 pub use users::users;
 
 /// Reason for which something is left alone.
 const CAME_LATER: &str = "it was not in the survey that was confirmed: it came later";
+/// Reason for which something is left that was to survive.
+const CHANGED: &str = "it has changed since the survey that was confirmed, by which it stays";
 /// Beginning of the reason of what the user left out.
 pub const LEFT_OUT: &str = "left out by --except";
 
@@ -71,20 +75,27 @@ pub enum VolumeStep {
 
 impl SurveyedVolume {
     /// Returns the uid by which the volume is confirmed: its own, or that of a claim without one.
-    pub fn confirmed_by(&self) -> Option<&Uid> {
+    fn confirmed_by(&self) -> Option<&Uid> {
         self.volume.as_ref().or(self.claim.as_ref())?.uid.as_ref()
     }
 
-    /// Leaves the volume alone unless it is among those that were confirmed: it came later.
-    fn leave_unless(&mut self, confirmed: &BTreeSet<Uid>) {
-        if self.confirmed_by().is_some_and(|it| confirmed.contains(it)) {
-            return;
-        }
+    /// Leaves the volume alone unless it was confirmed that it ends. One that was to survive is still held.
+    fn leave_unless(&mut self, confirmed: &ConfirmedSurvey) {
+        let is_in = |all: &BTreeSet<Uid>| self.confirmed_by().is_some_and(|it| all.contains(it));
+        let why = match (is_in(&confirmed.seen), is_in(&confirmed.ends)) {
+            (_, true) => return,
+            (true, false) if self.step == VolumeStep::Nothing => return,
+            (true, false) => CHANGED,
+            (false, false) => {
+                self.is_exposed = false;
+                if self.step == VolumeStep::Nothing && matches!(self.fate, VolumeFate::Kept(_)) {
+                    return;
+                }
+                CAME_LATER
+            }
+        };
         self.step = VolumeStep::Nothing;
-        self.is_exposed = false;
-        if !matches!(self.fate, VolumeFate::Kept(_)) {
-            self.fate = VolumeFate::Left(CAME_LATER.to_owned());
-        }
+        self.fate = VolumeFate::Left(why.to_owned());
     }
 
     /// Whether data is destroyed.
@@ -124,6 +135,24 @@ pub struct TeardownSurvey {
 }
 
 impl TeardownSurvey {
+    /// Returns what is confirmed with this survey.
+    pub fn confirmed(&self) -> ConfirmedSurvey {
+        let ends = |it: &&SurveyedVolume| it.step != VolumeStep::Nothing;
+        let of = |it: &SurveyedVolume| it.confirmed_by().cloned();
+        let doomed = self.snapshots.iter().filter(|it| matches!(it.1, VolumeFate::Destroyed(_)));
+        let snapshots = self.snapshots.iter().filter_map(|it| it.0.uid.clone());
+        ConfirmedSurvey {
+            seen: self.volumes.iter().filter_map(of).chain(snapshots).collect(),
+            ends: self
+                .volumes
+                .iter()
+                .filter(ends)
+                .filter_map(of)
+                .chain(doomed.filter_map(|it| it.0.uid.clone()))
+                .collect(),
+        }
+    }
+
     /// Returns the claims that are deleted, or would be if nothing blocked that.
     pub fn deleted(&self) -> BTreeSet<ClaimKey> {
         let ends = |it: &&SurveyedVolume| {
@@ -140,8 +169,15 @@ pub fn claims(cx: &Cx) -> BTreeSet<ClaimKey> {
     let Some(terms) = &cx.settings().teardown else { return BTreeSet::new() };
     let cluster = cx.cluster();
     let in_scope = |id| rules::in_scope(cluster, cx.settings(), &Subject::Claim(id));
-    let selected =
-        cluster.claims().filter(|(id, it)| in_scope(*id) && excepts(terms, it).is_none());
+    let is_confirmed = |claim: &Claim| {
+        let volume = claim.volume_name.as_ref().and_then(|it| cluster.volume_named(it));
+        let uid = volume.map_or(&claim.metadata.uid, |it| &it.metadata.uid);
+        let seen = terms.confirmed.as_ref().map(|it| &it.seen);
+        seen.is_none_or(|seen| uid.as_ref().is_some_and(|it| seen.contains(it)))
+    };
+    let selected = cluster
+        .claims()
+        .filter(|(id, it)| in_scope(*id) && excepts(terms, it).is_none() && is_confirmed(it));
     selected.map(|(_, claim)| claim.key()).collect()
 }
 
@@ -398,6 +434,11 @@ fn of_unclaimed(
         (Phase::Released, ReclaimPolicy::Retain) => {
             VolumeFate::Kept("it is Released with policy Retain".to_owned())
         }
+        // Its claim is gone, and the volume controller has not seen that.
+        (Phase::Bound, ReclaimPolicy::Retain) if is_ours => {
+            surveyed.step = VolumeStep::AwaitsClaim;
+            VolumeFate::Destroyed("its claim is gone; then it is reclaimed".to_owned())
+        }
         (_, ReclaimPolicy::Retain) => VolumeFate::Kept("its policy is Retain".to_owned()),
         (Phase::Released | Phase::Failed, ReclaimPolicy::Delete) => {
             surveyed.step = VolumeStep::AwaitsVolume;
@@ -414,7 +455,7 @@ fn snapshots(cx: &Cx) -> Vec<(ObjectRef, VolumeFate)> {
     let Some(terms) = &settings.teardown else { return Vec::new() };
     let is_confirmed = |uid: Option<&Uid>| {
         let confirmed = terms.confirmed.as_ref();
-        confirmed.is_none_or(|all| uid.is_some_and(|it| all.contains(it)))
+        confirmed.is_none_or(|all| uid.is_some_and(|it| all.ends.contains(it)))
     };
     let namespaces = &settings.scope.namespaces;
     let mut found: Vec<_> = cx
@@ -499,70 +540,4 @@ fn unsteady(cx: &Cx, state: &ControllerState) -> Option<String> {
     let named = nodes.iter().map(|it| &***it).collect::<Vec<_>>().join(", ");
     (!nodes.is_empty() && !nodes.iter().any(stays))
         .then(|| format!("runs only on node {named}, which is cordoned, not Ready or going away"))
-}
-
-/// Adds the changes of these objects for one purpose.
-fn planned(cx: &Cx, objects: &[ObjectRef], purpose: impl Fn(&ObjectRef) -> Purpose) -> Plan {
-    let destroys = cx.settings().teardown.as_ref().is_some_and(|it| it.destroys);
-    let mut plan = Plan::new(if destroys { DESTROY } else { KEEP }, cx);
-    for object in objects {
-        let about = ObjectDetails::of_object(cx, object);
-        plan.take_proposed(cx, purpose(object), object.clone(), about, true);
-    }
-    plan
-}
-
-/// Plans to set the policy of every volume to Retain that is in danger as soon as something is stopped.
-pub fn hold(cx: &Cx, survey: &TeardownSurvey) -> Plan {
-    let exposed = survey.volumes.iter().filter(|it| it.is_exposed && it.claim.is_some());
-    let objects: Vec<_> = exposed.filter_map(|it| it.volume.clone()).collect();
-    planned(cx, &objects, |_| Purpose::Retain)
-}
-
-/// Returns the claims that are Terminating still.
-pub fn ending(cx: &Cx, survey: &TeardownSurvey) -> Vec<(ObjectRef, String)> {
-    let ends = survey
-        .volumes
-        .iter()
-        .filter(|it| it.step == VolumeStep::AwaitsClaim)
-        .filter_map(|it| it.claim.as_ref());
-    let remains = |it: &&ObjectRef| {
-        let found = it.key.as_claim().and_then(|key| cx.cluster().claim_named(&key));
-        found.is_some_and(|found| found.metadata.uid == it.uid)
-    };
-    ends.filter(remains).map(|it| (it.clone(), "it is Terminating".to_owned())).collect()
-}
-
-/// Plans to stop workloads, or to delete pods.
-pub fn stop(cx: &Cx, objects: &[ObjectRef]) -> Plan {
-    planned(cx, objects, |it| match it.key.kind {
-        Kind::Pod => Purpose::EndPod,
-        _ => Purpose::Stop,
-    })
-}
-
-/// Plans to delete snapshots.
-pub fn end_snapshots(cx: &Cx, survey: &TeardownSurvey) -> Plan {
-    let doomed = survey.snapshots.iter().filter(|it| matches!(it.1, VolumeFate::Destroyed(_)));
-    let objects: Vec<_> = doomed.map(|it| it.0.clone()).collect();
-    planned(cx, &objects, |_| Purpose::DeleteSnapshot)
-}
-
-/// Plans to delete the claims, and to reclaim what is Released already.
-pub fn end_claims(cx: &Cx, survey: &TeardownSurvey) -> Plan {
-    let doomed = survey
-        .volumes
-        .iter()
-        .filter(|it| matches!(it.step, VolumeStep::DeletesClaim | VolumeStep::Reclaims));
-    let objects: Vec<_> =
-        doomed.filter_map(|it| it.claim.clone().or_else(|| it.volume.clone())).collect();
-    planned(cx, &objects, |object| match object.key.kind {
-        Kind::PersistentVolume => {
-            let volume = cx.cluster().volume_named(&object.key.name);
-            let claim = volume.and_then(|it| it.claim_ref.as_ref());
-            let claim = claim.map(|it| ObjectKey::claim(&it.key));
-            Purpose::ReclaimReleased(Box::new(claim.unwrap_or_else(|| object.key.clone())))
-        }
-        _ => Purpose::DeleteClaim(ClaimDeletionProgress { retained: true }),
-    })
 }

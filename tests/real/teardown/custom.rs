@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::{container, deployment, lines, mounts, run_unattended};
-use crate::support::{Admin, Cluster, Driver, Options, Scenario, claim, eventually, program};
+use crate::support::{Admin, Cluster, Driver, Options, Run, Scenario, claim, eventually, program};
 
 /// A controller on this machine; it ends with the test.
 struct Controller(Child);
@@ -137,6 +137,23 @@ fn custom_workloads_are_stopped_and_started() {
     let obstacles = told.json["obstacles"].to_string();
     assert!(obstacles.contains("it also uses 1 claim that the teardown leaves out"), "{obstacles}");
 
+    // The printed role is enough.
+    let role = Run::of(&["rbac", "teardown"]).go().stdout;
+    cluster.try_kubectl(&["apply", "-f", "-"], &role).expect("it is a ClusterRole");
+    let limited = Admin::named(&on, "limited", &[]);
+    let user = format!("--user={}", limited.name);
+    let role = "--clusterrole=kubectl-storage-teardown";
+    cluster.kubectl(&["create", "clusterrolebinding", "limited", role, &user]);
+    let told = limited.run(&[
+        "teardown",
+        "--dry-run=server",
+        "--destroy-data",
+        "-n",
+        &on.name,
+        &exclusive,
+    ]);
+    assert_eq!(told.ends(0).listed("obstacles"), [Value::Null; 0]);
+
     // A run that ends early: a pod does not go.
     let held = on.cluster.list(&on.name, "pods");
     let held = held.iter().find(|it| it["metadata"]["labels"]["app"] == "web");
@@ -147,12 +164,21 @@ fn custom_workloads_are_stopped_and_started() {
     let told = run_unattended(&admin, &args).ends(6).says(&["stopped: rollout/", "undo"]);
     assert!(handles.iter().any(|it| driver.has(it)), "{:#}", told.json);
     assert_eq!(on.read("rollout/web")["spec"]["replicas"], 0);
-    let entry = admin.run(&["journal"]);
-    let entries = entry.json["journals"][0]["entries"].as_array().cloned().unwrap_or_default();
-    let of_web = |it: &&Value| it["action"] == "scale-workload" && it["object"]["name"] == "web";
-    let number = entries.iter().rev().find(of_web).unwrap_or_else(|| panic!("{:#}", entry.json));
-    let number = number["name"].as_str().expect("because an entry has a name").to_owned();
-    admin.run(&["undo", &number, "--yes"]).ends(0);
+    let undo = |name: &str| {
+        let journal = admin.run(&["journal"]);
+        let entries = journal.json["journals"][0]["entries"].as_array().cloned();
+        let stops = |it: &&Value| it["action"] == "scale-workload" && it["object"]["name"] == name;
+        let entries = entries.unwrap_or_default();
+        let number = entries.iter().rev().find(stops).map(|it| it["name"].clone());
+        let number = number.unwrap_or_else(|| panic!("{:#}", journal.json));
+        admin.run(&["undo", number.as_str().expect("because an entry has a name"), "--yes"])
+    };
+    undo("web").ends(0);
+    // The others have lost their claims: they would run with new, empty ones.
+    for (name, why) in [("pool", "0 of its 2 claims exist"), ("moved", "does not exist")] {
+        let told = undo(name).ends(5);
+        assert!(told.json.to_string().contains(why), "{why}: {:#}", told.json);
+    }
     let back = on.read("rollout/web");
     assert_eq!(
         (

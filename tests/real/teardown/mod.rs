@@ -1,6 +1,7 @@
 //! `teardown`: what it stops, destroys, keeps and records, and what it leaves alone.
 
 mod brought_back;
+mod changed;
 mod custom;
 mod faults;
 mod hindered;
@@ -306,7 +307,7 @@ fn data_is_kept_for_another_cluster() {
         let told = rebind(&[]).ends(5);
         assert!(told.json.to_string().contains(says), "{says}: {:#}", told.json);
     };
-    refused("omit --from");
+    refused("is Released");
     let mut other = manifest.clone();
     other["metadata"]["name"] = json!(on.named("other"));
     on.cluster.delete("", &format!("pv/{volume}"));

@@ -5,6 +5,7 @@ mod record;
 mod surroundings;
 
 use std::{
+    cell::{Cell, RefCell},
     collections::BTreeSet,
     io::{self, Write},
     path::PathBuf,
@@ -15,7 +16,11 @@ use dialoguer::Input;
 pub(in crate::cli) use record::read_if_there;
 use serde_json::Value;
 
-use self::{phases::Phases, record::RecordFile, surroundings::Surroundings};
+use self::{
+    phases::{Phases, remains_stopped},
+    record::RecordFile,
+    surroundings::Surroundings,
+};
 use super::{DryRunFlag, SavedArgs, confirm, field_manager, journal, perform::refusal};
 use crate::{
     apply::{DryRun, RunOptions},
@@ -30,18 +35,19 @@ use crate::{
         terminal,
     },
     client::{ObjectRequest, Reader, RequestTimeout, cluster_uid},
+    cluster::Unseen,
     facts::quoted,
     journal::History,
     model::{
-        ClaimKey, Exception, Kind, Selector, Settings, TeardownTerms, Text, Threshold, Uid,
-        escape_control, format_bytes,
+        ClaimKey, ConfirmedSurvey, Exception, Kind, Selector, Settings, TeardownTerms, Text,
+        Threshold, Uid, escape_control, format_bytes,
     },
     output::{
         format::Format,
         list,
         teardown::{TeardownObstacle, TeardownRecord, TeardownScreen, teardown_table},
     },
-    plan::teardown::{self as plan, EarlierSteps, SurveyedVolume, TeardownSurvey},
+    plan::teardown::{self as plan, EarlierSteps, TeardownSurvey},
 };
 
 /// Arguments of `teardown`.
@@ -326,7 +332,7 @@ impl TeardownArgs {
     pub(super) async fn look(
         &self,
         connection: &ConnectionArgs,
-        confirmed: Option<&BTreeSet<Uid>>,
+        confirmed: Option<&ConfirmedSurvey>,
     ) -> Result<Look, Failure> {
         let mut settings = self.settings()?;
         let namespace = self.namespace.first().map(String::as_str);
@@ -359,9 +365,9 @@ impl TeardownArgs {
         terms.claims = collected.make(&now, plan::claims).await?;
         let now = with(&terms);
         let first = collected.make(&now, plan::deleted_claims).await?;
-        let first = first.map_err(|unseen| unread(&unseen.reason))?;
+        let first = first.map_err(|unseen| unread(&unseen, is_live))?;
         let users = collected.make(&now, |cx| plan::users(cx, &first)).await?;
-        let users = users.map_err(|unseen| unread(&unseen.reason))?;
+        let users = users.map_err(|unseen| unread(&unseen, is_live))?;
         let stops: BTreeSet<_> = users.stops.keys().chain(&users.pods).cloned().collect();
         let mut around = Surroundings::default();
         if let Some(live) = collected.live.as_ref().filter(|_| !stops.is_empty()) {
@@ -378,7 +384,7 @@ impl TeardownArgs {
         // Only what uses a claim that is deleted after all is stopped.
         let doomed = survey.deleted();
         let users = collected.make(&rehearsed, |cx| plan::users(cx, &doomed)).await?;
-        let users = users.map_err(|unseen| unread(&unseen.reason))?;
+        let users = users.map_err(|unseen| unread(&unseen, is_live))?;
         let cluster = &collected.intake.cluster;
         survey.workloads = users.stops.into_iter().collect();
         survey.pods = users.pods.into_iter().collect();
@@ -451,10 +457,18 @@ impl TeardownArgs {
         if let Some(live) = &look.collected.live {
             record.complete(&live.reader, &look.collected.intake.cluster).await?;
         }
-        let volumes = look.survey.volumes.iter().filter_map(SurveyedVolume::confirmed_by);
-        let snapshots = look.survey.snapshots.iter().filter_map(|it| it.0.uid.as_ref());
-        let confirmed: BTreeSet<Uid> = volumes.chain(snapshots).cloned().collect();
-        let phases = Phases { args: self, connection, interrupt, confirmed: &confirmed };
+        let confirmed = look.survey.confirmed();
+        let earlier = look.earlier.entries.iter();
+        let earlier =
+            earlier.map(|(entry, it)| (it.clone(), look.history.numbered(*entry).arguments()));
+        let phases = Phases {
+            args: self,
+            connection,
+            interrupt,
+            confirmed: &confirmed,
+            looked: Cell::default(),
+            stopped: RefCell::new(earlier.collect()),
+        };
         // What the API server refuses, it refuses before anything is written.
         Box::pin(phases.rehearse(&mut look)).await?;
         if self.dry_run == DryRunFlag::Server {
@@ -473,6 +487,9 @@ impl TeardownArgs {
             Ok(ended) => ended,
             Err(failure) => {
                 file.write();
+                for (object, number) in phases.stopped.borrow().iter() {
+                    terminal::note(&escape_control(&remains_stopped(object, number)));
+                }
                 terminal::note(&format!("the record is {}", file.path().display()));
                 return Err(Failure { exit: Exit::Unfinished, ..failure });
             }
@@ -568,7 +585,12 @@ fn terms_of(settings: &Settings) -> &TeardownTerms {
 }
 
 /// Returns the refusal to go on without what was not read.
-fn unread(reason: &str) -> Failure {
-    refusal(&format!("{reason}: unknown what uses the claims"))
-        .hint(Some("`kubectl storage rbac teardown` prints a ClusterRole with all rights"))
+fn unread(unseen: &Unseen, is_live: bool) -> Failure {
+    let kind = unseen.kind.plural();
+    let hint = match is_live {
+        true => "`kubectl storage rbac teardown` prints a ClusterRole with all rights",
+        false => "`kubectl storage dump` saves all kinds",
+    };
+    refusal(&format!("{kind} not read ({}): unknown what uses the claims", unseen.reason))
+        .hint(Some(hint))
 }

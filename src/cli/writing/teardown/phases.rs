@@ -2,7 +2,7 @@
 //! awaited, claims deleted, volumes reclaimed.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
@@ -23,7 +23,10 @@ use crate::{
     client::ObjectRequest,
     cluster::Cx,
     facts::{is_stopped, workload_named},
-    model::{ClaimKey, ObjectRef, Uid, escape_control, format_bytes, format_duration},
+    model::{
+        ClaimKey, ConfirmedSurvey, Kind, ObjectRef, Uid, escape_control, format_bytes,
+        format_duration,
+    },
     plan::{
         Plan,
         teardown::{self as plan, TeardownSurvey, VolumeStep},
@@ -34,16 +37,21 @@ use crate::{
 const STOPS: usize = 3;
 /// Pause between two looks at what still uses the claims.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Time after which everything is read again while something is awaited: no watch follows owners and custom resources.
-const AGAIN: Duration = Duration::from_secs(60);
+/// Time after which everything is read again while something is awaited, unless a tenth of the time would go into it: no
+/// watch follows owners and custom resources.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// The steps of one run.
 pub(super) struct Phases<'a> {
     pub(super) args: &'a TeardownArgs,
     pub(super) connection: &'a ConnectionArgs,
     pub(super) interrupt: &'a Interrupt,
-    /// Uids of what was surveyed before it was confirmed.
-    pub(super) confirmed: &'a BTreeSet<Uid>,
+    /// What was surveyed when it was confirmed.
+    pub(super) confirmed: &'a ConfirmedSurvey,
+    /// How long the last look took.
+    pub(super) looked: Cell<Duration>,
+    /// What this run and earlier ones have stopped, each with what `undo` takes.
+    pub(super) stopped: RefCell<BTreeMap<ObjectRef, String>>,
 }
 
 /// The end of a run.
@@ -59,12 +67,17 @@ pub(super) struct Ended {
 enum Stop {
     Interrupted,
     Early(String),
+    /// It came to its end, and not everything was deleted.
+    Left(String),
 }
 
 impl Phases<'_> {
     /// Looks again at what was confirmed.
     async fn look(&self) -> Result<Look, Failure> {
-        Box::pin(self.args.look(self.connection, Some(self.confirmed))).await
+        let began = Instant::now();
+        let look = Box::pin(self.args.look(self.connection, Some(self.confirmed))).await;
+        self.looked.set(began.elapsed());
+        look
     }
 
     /// Sends every request as a dry run that can be tried before something is stopped.
@@ -126,7 +139,7 @@ impl Phases<'_> {
         self.interrupt.finish();
         let stop = ended?;
         let mut look = Box::pin(self.look()).await?;
-        file.finish(&look.collected.intake.cluster, &look.history);
+        file.finish(&look);
         let mut notes = Vec::new();
         let stop = match stop {
             Ok(()) => None,
@@ -136,8 +149,12 @@ impl Phases<'_> {
             }
         };
         let interrupted = matches!(stop, Some(Stop::Interrupted));
-        if let Some(Stop::Early(why)) = &stop {
-            notes.insert(0, format!("error: the run ended early: {why}"));
+        match &stop {
+            Some(Stop::Early(why)) => {
+                notes.insert(0, format!("error: the run ended early: {why}"));
+            }
+            Some(Stop::Left(why)) => notes.insert(0, format!("error: {why}")),
+            Some(Stop::Interrupted) | None => {}
         }
         Ok(Ended { look, complete: stop.is_none(), interrupted, notes })
     }
@@ -154,7 +171,11 @@ impl Phases<'_> {
         let deadline = Instant::now();
         let mut late = None;
         loop {
-            let mut look = Box::pin(self.look()).await?;
+            // Another client may have changed a policy since.
+            let mut look = match Box::pin(self.hold()).await? {
+                Ok(look) => look,
+                Err(stop) => return Ok(Err(stop)),
+            };
             match self.stop(&mut look, &mut stopped, &deleted).await? {
                 Ok(true) => continue,
                 Ok(false) => {}
@@ -184,10 +205,14 @@ impl Phases<'_> {
             let told = format!("{}: not deleted: {}", refusal.object, refusal.reason);
             terminal::note(&escape_control(&told));
         }
+        let count = plan.refusals.len() + plan.changes.len();
+        let mut left: Vec<_> = plan.refusals.iter().map(|it| it.object.to_string()).collect();
         let receipt = self.recorded(&mut look, plan, file).await?;
         if receipt.interrupted {
             return Ok(Err(Stop::Interrupted));
         }
+        let failed = receipt.done.iter().filter(|it| it.outcome != Outcome::Done);
+        left.extend(failed.map(|it| format!("{}: {}", it.change.object, it.detail)));
         let going: Vec<_> = survey
             .volumes
             .iter()
@@ -195,9 +220,13 @@ impl Phases<'_> {
             .filter_map(|it| it.volume.clone())
             .collect();
         self.await_gone(&going).await?;
-        Ok(match late {
-            None => Ok(()),
-            Some(why) => Err(Stop::Early(why)),
+        Ok(match (late, left.first()) {
+            (None, None) => Ok(()),
+            (Some(why), _) => Err(Stop::Early(why)),
+            (None, Some(first)) => {
+                let told = format!("{} of {count} deletions have not ended: {first}", left.len());
+                Err(Stop::Left(told))
+            }
         })
     }
 
@@ -270,6 +299,13 @@ impl Phases<'_> {
         let plan = look.collected.make(&settings, |cx| plan::stop(cx, &objects)).await?;
         // Another client may have been first: the next look tells.
         let receipt = self.execute(look, plan, DryRun::None, &|_| {}).await?;
+        for it in &receipt.done {
+            let object = &it.change.object;
+            if let Some(entry) = it.entry.filter(|_| object.key.kind != Kind::Pod) {
+                let number = look.history.numbered(entry).arguments();
+                self.stopped.borrow_mut().insert(object.clone(), number);
+            }
+        }
         if receipt.interrupted {
             return Ok(Err(Stop::Interrupted));
         }
@@ -305,7 +341,7 @@ impl Phases<'_> {
                     (waits, !users.stops.is_empty() || !users.pods.is_empty())
                 })
                 .await?;
-            if runs || looked.elapsed() >= AGAIN {
+            if runs || looked.elapsed() >= AGAIN.max(10 * self.looked.get()) {
                 return Ok(Awaited::Again);
             }
             let Some(first) = waits.first() else { return Ok(Awaited::Free) };
@@ -433,10 +469,14 @@ async fn what_is_stopped(look: &mut Look) -> Result<Vec<String>, Failure> {
     };
     let stopped = look.collected.make(settings, stopped).await?;
     let told = |(entry, object): (u64, ObjectRef)| {
-        let number = look.history.numbered(entry);
-        format!("stopped: {object}; `kubectl storage undo {}` starts it again", number.arguments())
+        remains_stopped(&object, &look.history.numbered(entry).arguments())
     };
     Ok(stopped.into_iter().map(told).collect())
+}
+
+/// Says that an object remains stopped; `number` is what `undo` takes.
+pub(super) fn remains_stopped(object: &ObjectRef, number: &str) -> String {
+    format!("stopped: {object}; `kubectl storage undo {number}` starts it again")
 }
 
 /// Number of refusals that are named.

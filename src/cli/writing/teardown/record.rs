@@ -8,6 +8,7 @@ use std::{
 
 use serde_json::Value;
 
+use super::Look;
 use crate::{
     apply::{ChangeReceipt, Outcome},
     cli::{Failure, writing::perform::refusal},
@@ -15,12 +16,12 @@ use crate::{
     cluster::Cluster,
     dump::write_private,
     journal::{Entry, History},
-    model::{Action, Kind, ReclaimPolicy, escape_control, format_time},
+    model::{Action, Kind, ReclaimPolicy, Volume, escape_control, format_time},
     output::{
         list,
         teardown::{TeardownRecord, TornDownSnapshot, TornDownVolume},
     },
-    plan::teardown::{DESTROY, LEFT_OUT},
+    plan::teardown::LEFT_OUT,
     remedies::recreate::for_another_cluster,
     rules::deleting_command,
 };
@@ -34,6 +35,8 @@ pub(super) struct RecordFile {
     pub(super) failed: Option<String>,
     /// When it was last written, and how long that took.
     written: (Instant, Duration),
+    /// What only an earlier run recorded.
+    joined: BTreeSet<Identity>,
 }
 
 impl RecordFile {
@@ -42,6 +45,7 @@ impl RecordFile {
     /// # Errors
     /// When the file is something else, or cannot be written.
     pub(super) fn begin(path: &Path, mut record: TeardownRecord) -> Result<Self, Failure> {
+        let mut joined = BTreeSet::new();
         if let Some(earlier) = read_if_there(path)? {
             let here = &record.metadata;
             let of = &earlier.metadata;
@@ -54,11 +58,11 @@ impl RecordFile {
                 );
                 return Err(refusal(&told).hint(Some("name another file with --record")));
             }
-            record.join(earlier);
+            joined = record.join(earlier);
         }
         record.sum();
         let written = (Instant::now(), Duration::ZERO);
-        let mut file = Self { path: path.to_owned(), record, failed: None, written };
+        let mut file = Self { path: path.to_owned(), record, failed: None, written, joined };
         file.write();
         match file.failed.take() {
             None => Ok(file),
@@ -92,11 +96,12 @@ impl RecordFile {
         });
         let object = &done.change.object;
         let outcome = match (done.outcome, destroys) {
-            // The disk stays, whatever became of the claim.
-            (_, false) => "kept",
-            (Outcome::Done, true) => "destroyed",
-            (Outcome::Unanswered, true) => "unknown",
-            (_, true) => "left",
+            (Outcome::Done, false) => Some("kept"),
+            // The end tells whether its disk stays.
+            (_, false) => None,
+            (Outcome::Done, true) => Some("destroyed"),
+            (Outcome::Unanswered, true) => Some("unknown"),
+            (_, true) => Some("left"),
         };
         if object.key.kind == Kind::VolumeSnapshot {
             let named = |it: &&mut TornDownSnapshot| {
@@ -104,7 +109,7 @@ impl RecordFile {
                     && it.object.namespace.as_deref() == object.key.namespace.as_deref()
             };
             if let Some(it) = self.record.snapshots.iter_mut().find(named) {
-                it.outcome = Some(outcome.to_owned());
+                it.outcome = outcome.map(str::to_owned);
                 it.reason.clone_from(&done.detail);
             }
         } else if is_about_data {
@@ -123,7 +128,7 @@ impl RecordFile {
             };
             for it in self.record.volumes.iter_mut().filter(is_it) {
                 let is_data = it.volume.is_some();
-                it.outcome = Some(if is_data { outcome } else { "kept" }.to_owned());
+                it.outcome = if is_data { outcome } else { Some("kept") }.map(str::to_owned);
                 it.reason.clone_from(&done.detail);
             }
         }
@@ -136,66 +141,20 @@ impl RecordFile {
         }
     }
 
-    /// Completes the record by what the cluster has now.
-    pub(super) fn finish(&mut self, cluster: &Cluster, history: &History) {
+    /// Completes the record by what the cluster has now, with what came since it was begun.
+    pub(super) fn finish(&mut self, look: &Look) {
+        let (cluster, history) = (&look.collected.intake.cluster, &look.history);
+        let known: BTreeSet<_> = self.record.volumes.iter().map(identity).collect();
+        let came = look.record.volumes.iter().filter(|it| !known.contains(&identity(it)));
+        let came: Vec<_> = came.cloned().collect();
+        self.record.volumes.extend(came);
         let destroys = self.record.metadata.mode == "destroy-data";
         for it in &mut self.record.volumes {
-            let (outcome, reason) = match (&*it.plan, it.outcome.as_deref(), &it.volume) {
-                (_, Some("destroyed"), _) => continue,
-                ("leave", ..) => ("left", None),
-                ("keep", known, Some(name))
-                    if !destroys && it.claim.is_some() && !it.reason.starts_with(LEFT_OUT) =>
-                {
-                    let volume = cluster.volume_named(name).filter(|volume| {
-                        volume.metadata.uid.as_ref().map(ToString::to_string) == it.uid
-                    });
-                    match volume.map(|it| &it.reclaim_policy) {
-                        Some(ReclaimPolicy::Retain) => ("kept", None),
-                        Some(policy) => (
-                            "left",
-                            Some(format!("its policy is {policy}: its disk goes with its claim")),
-                        ),
-                        None if known == Some("kept") => ("kept", None),
-                        None => (
-                            "unknown",
-                            Some(
-                                "its object is gone, and it was not seen with policy Retain"
-                                    .to_owned(),
-                            ),
-                        ),
-                    }
-                }
-                ("keep", ..) | (_, _, None) => ("kept", None),
-                (_, known, Some(name)) => {
-                    let volume = cluster.volume_named(name);
-                    let uid = volume.and_then(|it| it.metadata.uid.as_ref());
-                    let is_same = uid.is_some() && uid.map(ToString::to_string) == it.uid;
-                    let given_back = given_back(history, it.uid.as_deref());
-                    match (is_same, destroys, given_back) {
-                        (_, false, _) => ("kept", None),
-                        (true, true, _) => {
-                            ("left", known.is_none().then(|| "it still exists".to_owned()))
-                        }
-                        (false, true, Some(entry)) => (
-                            "destroyed",
-                            Some(format!(
-                                "its object is gone since entry {entry} of the journal set its policy to \
-                                 Delete"
-                            )),
-                        ),
-                        (false, true, None) if it.reason == UNDER_WAY => {
-                            ("destroyed", Some("its deletion has ended".to_owned()))
-                        }
-                        (false, true, None) => (
-                            "unknown",
-                            Some(
-                                "its object is gone, and this teardown did not have it deleted"
-                                    .to_owned(),
-                            ),
-                        ),
-                    }
-                }
-            };
+            if it.outcome.as_deref() == Some("destroyed") {
+                continue;
+            }
+            let joined = self.joined.contains(&identity(it));
+            let (outcome, reason) = outcome(it, cluster, history, (destroys, joined));
             it.outcome = Some(outcome.to_owned());
             if let Some(reason) = reason {
                 it.reason = reason;
@@ -217,12 +176,55 @@ impl RecordFile {
 /// The reason of a volume whose deletion was under way before.
 const UNDER_WAY: &str = "its deletion is under way";
 
-/// Returns the entry with which a teardown set the policy of a volume to Delete.
+/// Returns what became of a volume, by what the cluster and the journal tell, and the reason where that is new.
+/// `joined`: an earlier run recorded it, and its object may be gone since for any reason.
+fn outcome(
+    it: &TornDownVolume,
+    cluster: &Cluster,
+    history: &History,
+    (destroys, joined): (bool, bool),
+) -> (&'static str, Option<String>) {
+    let Some(name) = it.volume.as_deref() else {
+        return (if it.plan == "leave" { "left" } else { "kept" }, None);
+    };
+    let known = it.outcome.as_deref();
+    let is_it = |volume: &&Volume| volume.metadata.uid.as_ref().map(ToString::to_string) == it.uid;
+    let Some(volume) = cluster.volume_named(name).filter(is_it) else {
+        return match given_back(history, it.uid.as_deref()) {
+            Some(entry) => (
+                "destroyed",
+                Some(format!(
+                    "its object is gone since entry {entry} of the journal set its policy to Delete"
+                )),
+            ),
+            None if destroys && it.reason == UNDER_WAY => {
+                ("destroyed", Some("its deletion has ended".to_owned()))
+            }
+            None if joined && known == Some("kept") => ("kept", None),
+            None => {
+                let told = "its object is gone, and this teardown did not have it deleted";
+                ("unknown", Some(told.to_owned()))
+            }
+        };
+    };
+    let is_left_out = it.reason.starts_with(LEFT_OUT);
+    match (&*it.plan, &volume.reclaim_policy) {
+        ("leave", _) => ("left", None),
+        ("keep", ReclaimPolicy::Retain) => ("kept", None),
+        // Nothing of it ends.
+        ("keep", _) if is_left_out || it.claim.is_none() => ("kept", None),
+        ("keep", policy) => {
+            ("left", Some(format!("its policy is {policy}: its disk goes with its claim")))
+        }
+        _ => ("left", known.is_none().then(|| "it still exists".to_owned())),
+    }
+}
+
+/// Returns the entry with which the policy of a volume was set to Delete for good.
 fn given_back(history: &History, uid: Option<&str>) -> Option<u64> {
     let uid = uid?;
     let is_it = |it: &&Entry| {
         it.intent.object.uid.as_ref().is_some_and(|it| it.to_string() == uid)
-            && it.intent.command == DESTROY
             && it.intent.reclaims()
             && it.may_have_written()
     };
@@ -230,11 +232,12 @@ fn given_back(history: &History, uid: Option<&str>) -> Option<u64> {
 }
 
 impl TeardownRecord {
-    /// Joins what an earlier run recorded: volumes that are not there any more, and manifests.
-    fn join(&mut self, earlier: Self) {
+    /// Joins what an earlier run recorded: volumes that are not there any more. Returns which these are.
+    fn join(&mut self, earlier: Self) -> BTreeSet<Identity> {
         let known: BTreeSet<_> = self.volumes.iter().map(identity).collect();
         let mut gone = earlier.volumes;
         gone.retain(|it| !known.contains(&identity(it)));
+        let joined = gone.iter().map(identity).collect();
         self.volumes.extend(gone);
         let stopped: Vec<_> =
             earlier.stopped.into_iter().filter(|it| !self.stopped.contains(it)).collect();
@@ -245,6 +248,7 @@ impl TeardownRecord {
             .filter(|it| !self.snapshots.iter().any(|own| own.object == it.object))
             .collect();
         self.snapshots.extend(snapshots);
+        joined
     }
 
     /// Adds to each volume its manifest for another cluster, and the provider's command that deletes its disk.
@@ -280,9 +284,11 @@ impl TeardownRecord {
 }
 
 /// What tells a volume from others: its name and uid, or the claim that has none.
-fn identity(it: &TornDownVolume) -> (Option<&str>, Option<&str>, Option<&str>) {
-    let claim = it.claim.as_deref().filter(|_| it.volume.is_none());
-    (it.volume.as_deref(), it.uid.as_deref(), claim)
+type Identity = (Option<String>, Option<String>, Option<String>);
+
+fn identity(it: &TornDownVolume) -> Identity {
+    let claim = it.claim.clone().filter(|_| it.volume.is_none());
+    (it.volume.clone(), it.uid.clone(), claim)
 }
 
 /// Reads a record; `None` where there is no file.

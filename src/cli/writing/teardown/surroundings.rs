@@ -67,6 +67,7 @@ impl Surroundings {
         }
         let namespaces: BTreeSet<&str> =
             stops.iter().filter_map(|it| it.key.namespace.as_deref()).collect();
+        found.follow_templates(reader, &mut live).await;
         for (key, object) in &live {
             found.look(key, object, keep_running);
         }
@@ -76,6 +77,34 @@ impl Surroundings {
         found.node_autoscalers(reader).await;
         found.backups(reader).await;
         found
+    }
+
+    /// Reads the templates of Rollouts that refer to another workload for it.
+    async fn follow_templates(&mut self, reader: &Reader, live: &mut BTreeMap<&ObjectKey, Value>) {
+        for (key, object) in live {
+            let text = |field: &str| object["spec"]["workloadRef"][field].as_str().unwrap_or("");
+            let (kind, name) = (text("kind"), text("name"));
+            if name.is_empty() {
+                continue;
+            }
+            let group = text("apiVersion").split_once('/').map_or("", |it| it.0);
+            let namespace = key.namespace.as_deref().unwrap_or_default();
+            let read = match Kind::parse(group, kind).filter(|it| Kind::WORKLOADS.contains(it)) {
+                Some(kind) => {
+                    let of = ObjectRequest::named(kind, Some(namespace), name);
+                    reader.get_object::<Value>(&of).await.map_err(|error| error.to_string())
+                }
+                None => Err("its kind is not known".to_owned()),
+            };
+            match read {
+                Ok(mut answer) => {
+                    object["spec"]["template"] = answer.value["spec"]["template"].take();
+                }
+                Err(why) => self.obstacles.push(format!(
+                    "{key}: {kind} {name}, which has its template, was not read: {why}"
+                )),
+            }
+        }
     }
 
     /// Looks at what an object tells of itself.
