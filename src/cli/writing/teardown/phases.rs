@@ -24,7 +24,7 @@ use crate::{
     cluster::Cx,
     facts::{is_stopped, workload_named},
     model::{
-        ClaimKey, ConfirmedSurvey, Kind, ObjectRef, Uid, escape_control, format_bytes,
+        ClaimKey, ConfirmedSurvey, Kind, ObjectRef, Uid, counted, escape_control, format_bytes,
         format_duration,
     },
     plan::{
@@ -199,34 +199,57 @@ impl Phases<'_> {
             self.recorded(&mut look, plan, file).await?;
             look = Box::pin(self.look()).await?;
         }
-        let (settings, survey) = (look.settings.clone(), look.survey.clone());
-        let plan = look.collected.make(&settings, |cx| plan::end_claims(cx, &survey)).await?;
-        for refusal in &plan.refusals {
-            let told = format!("{}: not deleted: {}", refusal.object, refusal.reason);
-            terminal::note(&escape_control(&told));
+        let mut ended = Box::pin(self.end_claims(look, file)).await?;
+        for _ in 1..STOPS {
+            if !ended.is_stale {
+                break;
+            }
+            // Its controller deleted a claim first: its volume is still to be reclaimed.
+            let mut look = Box::pin(self.look()).await?;
+            match self.await_free(&mut look, &deleted, deadline).await? {
+                Awaited::Interrupted => return Ok(Err(Stop::Interrupted)),
+                Awaited::Late(why) => late = Some(why),
+                Awaited::Free | Awaited::Again => {}
+            }
+            let look = Box::pin(self.look()).await?;
+            ended = Box::pin(self.end_claims(look, file)).await?;
         }
-        let count = plan.refusals.len() + plan.changes.len();
-        let mut left: Vec<_> = plan.refusals.iter().map(|it| it.object.to_string()).collect();
-        let receipt = self.recorded(&mut look, plan, file).await?;
-        if receipt.interrupted {
+        if ended.interrupted {
             return Ok(Err(Stop::Interrupted));
         }
-        let failed = receipt.done.iter().filter(|it| it.outcome != Outcome::Done);
-        left.extend(failed.map(|it| format!("{}: {}", it.change.object, it.detail)));
-        let going: Vec<_> = survey
-            .volumes
-            .iter()
-            .filter(|it| it.step == VolumeStep::AwaitsVolume)
-            .filter_map(|it| it.volume.clone())
-            .collect();
-        self.await_gone(&going).await?;
-        Ok(match (late, left.first()) {
+        self.await_gone(&ended.going).await?;
+        Ok(match (late, ended.left.first()) {
             (None, None) => Ok(()),
             (Some(why), _) => Err(Stop::Early(why)),
             (None, Some(first)) => {
-                let told = format!("{} of {count} deletions have not ended: {first}", left.len());
-                Err(Stop::Left(told))
+                let count = ended.left.len();
+                Err(Stop::Left(format!("{} not ended: {first}", counted(count, "deletion"))))
             }
+        })
+    }
+
+    /// Deletes the claims, and has the volumes reclaimed.
+    async fn end_claims(
+        &self,
+        mut look: Look,
+        file: &mut RecordFile,
+    ) -> Result<EndedClaims, Failure> {
+        let (settings, survey) = (look.settings.clone(), look.survey.clone());
+        let plan = look.collected.make(&settings, |cx| plan::end_claims(cx, &survey)).await?;
+        let refused = plan.refusals.iter();
+        let mut left: Vec<_> = refused.map(|it| format!("{}: {}", it.object, it.reason)).collect();
+        for told in &left {
+            terminal::note(&escape_control(&format!("not deleted: {told}")));
+        }
+        let receipt = self.recorded(&mut look, plan, file).await?;
+        let failed = receipt.done.iter().filter(|it| it.outcome != Outcome::Done);
+        left.extend(failed.map(|it| format!("{}: {}", it.change.object, it.detail)));
+        let going = survey.volumes.iter().filter(|it| it.step == VolumeStep::AwaitsVolume);
+        Ok(EndedClaims {
+            left,
+            is_stale: receipt.count(Outcome::Stale) > 0,
+            interrupted: receipt.interrupted,
+            going: going.filter_map(|it| it.volume.clone()).collect(),
         })
     }
 
@@ -481,6 +504,17 @@ pub(super) fn remains_stopped(object: &ObjectRef, number: &str) -> String {
 
 /// Number of refusals that are named.
 const NAMED: usize = 5;
+
+/// What has become of the deletion of claims.
+struct EndedClaims {
+    /// What was not deleted, with the reason.
+    left: Vec<String>,
+    /// Whether something had changed before it was written.
+    is_stale: bool,
+    interrupted: bool,
+    /// Volumes whose deletion was under way before.
+    going: Vec<ObjectRef>,
+}
 
 /// Result of waiting for the users of claims.
 enum Awaited {
