@@ -206,6 +206,11 @@ impl Linked for SnapshotContent {
     }
 }
 
+/// Returns the name of what made a `ReplicaSet` or a Job of this name: what is before the last hyphen.
+fn made_for(name: &str) -> Option<&str> {
+    name.rsplit_once('-').map(|(owner, _)| owner)
+}
+
 impl Linked for PodUse {
     fn index(&self, change: EntryChange, id: ObjectId, indexes: &mut Indexes) {
         for mounted in &self.claims {
@@ -213,6 +218,11 @@ impl Linked for PodUse {
         }
         if let Some((set, _)) = split_ordinal(&self.name) {
             change.apply(&mut indexes.pods_by_set, (&*self.namespace, set), id);
+        }
+        if let Some(owner) = &self.controller {
+            for name in [Some(&*owner.name), made_for(&owner.name)].into_iter().flatten() {
+                change.apply(&mut indexes.pods_by_controller, (&*self.namespace, name), id);
+            }
         }
         places::index(self, change, &mut indexes.pods_by_place, id);
         places::index_names(self, change, &mut indexes.pods_by_token, id);
@@ -254,6 +264,10 @@ impl Linked for Workload {
     fn index(&self, change: EntryChange, id: ObjectId, indexes: &mut Indexes) {
         for claim in &self.claims {
             change.apply(&mut indexes.workloads_by_claim, (&*self.namespace, &**claim), id);
+        }
+        if let Some(owner) = &self.controller {
+            let key = (&*self.namespace, &*owner.name);
+            change.apply(&mut indexes.workloads_by_controller, key, id);
         }
         places::index(self, change, &mut indexes.workloads_by_place, id);
         places::index_names(self, change, &mut indexes.workloads_by_token, id);

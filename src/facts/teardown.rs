@@ -8,7 +8,7 @@ use super::UnsafeReason;
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, ObjectKey, ObjectRef, PodUse, Question,
-    TeardownTerms, Text, Uid, Workload, WorkloadScale, split_ordinal,
+    TeardownTerms, Text, Workload, WorkloadScale, split_ordinal,
 };
 
 /// Namespace whose workloads are never stopped.
@@ -104,37 +104,6 @@ pub fn protected_from_teardown(
     Some(format!("nothing in namespace {namespace} is stopped: {driver} serves storage"))
 }
 
-/// Returns the pods that end with a workload: those that it controls, or what it controls does.
-fn pods_of<'a>(cx: &Cx<'a>, workload: &Workload) -> impl Iterator<Item = &'a PodUse> {
-    let cluster = cx.cluster();
-    let of_replica_sets = matches!(workload.kind, Kind::Deployment | Kind::Rollout);
-    let (namespace, prefix) = (workload.namespace.clone(), format!("{}-", workload.name));
-    let own = controlled_by(cx, workload).filter_map(|it| it.uid.clone());
-    let own: BTreeSet<Uid> = own.chain(workload.uid.clone()).collect();
-    let ends = move |pod: &PodUse| {
-        let Some(owner) = &pod.controller else { return false };
-        // Of a ReplicaSet whose template names no claim, no row is kept.
-        let may_be_its_own = || {
-            let key = ObjectKey::named(Kind::ReplicaSet, &namespace, &owner.name);
-            of_replica_sets
-                && &*owner.kind == Kind::ReplicaSet.name()
-                && owner.name.starts_with(&prefix)
-                && cluster.workload_named(&key).is_none()
-        };
-        pod.namespace == namespace
-            && (owner.uid.as_ref().is_some_and(|it| own.contains(it)) || may_be_its_own())
-    };
-    cluster.pods().map(|(_, pod)| pod).filter(move |pod| ends(pod))
-}
-
-/// Returns the workloads that a workload controls.
-fn controlled_by<'a>(cx: &Cx<'a>, workload: &Workload) -> impl Iterator<Item = &'a Workload> {
-    let uid = workload.uid.clone();
-    let owner = |it: &'a Workload| it.controller.as_ref().and_then(|it| it.uid.as_ref());
-    let all = cx.cluster().workloads().map(|(_, it)| it);
-    all.filter(move |it| uid.is_some() && owner(it) == uid.as_ref())
-}
-
 /// Returns the claims that a workload names by its template, or that its pods use: also those that are made for each of
 /// them. Of a custom resource also those of the `ReplicaSet`s that it controls.
 ///
@@ -151,7 +120,8 @@ pub fn claims_of_workload(cx: &Cx, workload: &Workload) -> Seen<BTreeSet<ClaimKe
             claims.extend(of_stem.into_iter().map(|(_, claim)| claim.key()));
         }
     }
-    claims.extend(pods_of(cx, workload).flat_map(|it| &it.claims).map(|it| key(&it.claim)));
+    let pods = cx.pods_under(workload)?;
+    claims.extend(pods.iter().flat_map(|it| &it.claims).map(|it| key(&it.claim)));
     claims.extend(claims_of_custom(cx, workload)?);
     Ok(claims)
 }
@@ -164,7 +134,8 @@ fn claims_of_custom(cx: &Cx, workload: &Workload) -> Seen<BTreeSet<ClaimKey>> {
     let namespace = &workload.namespace;
     let key = |name: &str| ClaimKey { namespace: Text::clone(namespace), name: name.into() };
     let owned = cx.claims_owned_by(&workload.object())?.into_iter().map(Claim::key);
-    let named = controlled_by(cx, workload).flat_map(|it| &it.claims).map(|it| key(it));
+    let controlled = cx.workloads_under(workload)?;
+    let named = controlled.iter().flat_map(|it| &it.claims).map(|it| key(it));
     Ok(owned.chain(named).collect())
 }
 

@@ -41,14 +41,7 @@ pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
     let volume = match cx.volume(&request.volume) {
         Ok(Some(volume)) => volume,
         Ok(None) => {
-            match creation(cx, request) {
-                Ok(Ok((purpose, volume))) => {
-                    let about = ObjectDetails::of_created(cx, &volume);
-                    plan.take_proposed(cx, purpose, volume.object(), about, true);
-                }
-                Ok(Err(reason)) => plan.refuse(object, recreate::ID, reason, false),
-                Err(unseen) => plan.refuse(object, recreate::ID, unseen.reason, true),
-            }
+            plan_creation(&mut plan, cx, request, object);
             return (plan, None);
         }
         Err(unseen) => {
@@ -73,14 +66,7 @@ pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
     }
     if let Some(SavedVolume::Kept(..)) = request.from {
         // An earlier run may have created it, and not the claim.
-        match creation(cx, request) {
-            Ok(Ok((purpose, planned))) => {
-                let about = ObjectDetails::of_created(cx, &planned);
-                plan.take_proposed(cx, purpose, planned.object(), about, true);
-            }
-            Ok(Err(reason)) => plan.refuse(object, recreate::ID, reason, false),
-            Err(unseen) => plan.refuse(object, recreate::ID, unseen.reason, true),
-        }
+        plan_creation(&mut plan, cx, request, object);
         return (plan, None);
     }
     let rebinding = Rebinding {
@@ -121,6 +107,18 @@ fn was_bound_to(saved: &Value, volume: &Volume) -> bool {
     let wanted = volume.claim_ref.as_ref().and_then(|it| it.uid.as_ref());
     saved["spec"]["volumeName"].as_str() == Some(volume.name())
         && wanted.is_none_or(|wanted| uid.as_ref() == Some(wanted))
+}
+
+/// Plans to create a volume, or refuses it.
+fn plan_creation(plan: &mut Plan, cx: &Cx, request: &RebindRequest, object: ObjectRef) {
+    match creation(cx, request) {
+        Ok(Ok((purpose, volume))) => {
+            let about = ObjectDetails::of_created(cx, &volume);
+            plan.take_proposed(cx, purpose, volume.object(), about, true);
+        }
+        Ok(Err(reason)) => plan.refuse(object, recreate::ID, reason, false),
+        Err(unseen) => plan.refuse(object, recreate::ID, unseen.reason, true),
+    }
 }
 
 /// Returns the creation of a volume that does not exist, and the volume: that of a Lost claim, or one that a teardown kept.

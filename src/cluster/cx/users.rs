@@ -3,8 +3,8 @@
 use super::super::Seen;
 use super::{Cx, Lookup};
 use crate::model::{
-    Autoscaler, Claim, ClaimKey, Kind, ObjectRef, PodUse, SnapshotClass, StatefulSet, StorageClass,
-    Text, Volume, VolumeSnapshot, Workload, split_ordinal,
+    Autoscaler, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, PodUse, SnapshotClass, StatefulSet,
+    StorageClass, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
 };
 
 impl<'a> Cx<'a> {
@@ -231,6 +231,49 @@ impl<'a> Cx<'a> {
         claims.iter().try_for_each(|(_, claim)| self.legible(*claim))?;
         claims.sort_by_key(|(ordinal, _)| *ordinal);
         Ok(claims)
+    }
+
+    /// Returns the pods that a workload controls, or that something of its name and a suffix does which it may control.
+    /// Only writes look this up: it is not noted.
+    ///
+    /// # Errors
+    /// When pods of that namespace were not read.
+    pub fn pods_under(&self, workload: &Workload) -> Seen<Vec<&'a PodUse>> {
+        let Workload { namespace, name, uid, .. } = workload;
+        self.cluster.reach(Kind::Pod, Some(namespace))?;
+        let ids = self.cluster.indexes.pods_by_controller.candidates((&**namespace, &**name));
+        self.matching(ids, |pod: &PodUse| {
+            let Some(owner) = pod.controller.as_ref().filter(|_| pod.namespace == *namespace)
+            else {
+                return false;
+            };
+            let between =
+                [Kind::ReplicaSet, Kind::Job].into_iter().find(|it| it.name() == &*owner.kind);
+            let is_between = between.is_some_and(|kind| {
+                let row =
+                    self.cluster.workload_named(&ObjectKey::named(kind, namespace, &owner.name));
+                let suffix = owner.name.strip_prefix(&**name).and_then(|it| it.strip_prefix('-'));
+                // Where its template names no claim, no row is kept.
+                suffix.is_some_and(|it| !it.contains('-'))
+                    && row.is_none_or(|row| {
+                        row.controller.as_ref().and_then(|it| it.uid.as_ref()) == uid.as_ref()
+                    })
+            });
+            is_between || uid.is_some() && owner.uid == *uid
+        })
+    }
+
+    /// Returns the workloads that a workload controls. Only writes look this up: it is not noted.
+    ///
+    /// # Errors
+    /// When one of them could not be read.
+    pub fn workloads_under(&self, workload: &Workload) -> Seen<Vec<&'a Workload>> {
+        let key = (&*workload.namespace, &*workload.name);
+        let ids = self.cluster.indexes.workloads_by_controller.candidates(key);
+        self.matching(ids, |it: &Workload| {
+            let owner = it.controller.as_ref().and_then(|it| it.uid.as_ref());
+            it.namespace == workload.namespace && owner.is_some() && owner == workload.uid.as_ref()
+        })
     }
 
     /// Returns the claims that an object owns. Only writes look this up: it is not noted.
