@@ -286,7 +286,8 @@ impl<'a> Cx<'a> {
         let key = (&*namespace, &*owner.key.name);
         self.matching(self.cluster.indexes.claims_by_owner.candidates(key), |it: &Claim| {
             let owners = &it.metadata.owners;
-            it.namespace == namespace && owners.iter().any(|it| it.uid == owner.uid)
+            it.namespace == namespace
+                && owners.iter().any(|it| it.uid.is_some() && it.uid == owner.uid)
         })
     }
 

@@ -168,29 +168,11 @@ impl Phases<'_> {
         // 2 and 3. Workloads are stopped, until nothing uses the claims.
         let deleted = look.survey.deleted();
         let mut stopped: BTreeMap<Uid, usize> = BTreeMap::new();
-        let deadline = Instant::now();
-        let mut late = None;
-        loop {
-            // Another client may have changed a policy since.
-            let mut look = match Box::pin(self.hold()).await? {
-                Ok(look) => look,
-                Err(stop) => return Ok(Err(stop)),
-            };
-            match self.stop(&mut look, &mut stopped, &deleted).await? {
-                Ok(true) => continue,
-                Ok(false) => {}
-                Err(stop) => return Ok(Err(stop)),
-            }
-            match self.await_free(&mut look, &deleted, deadline).await? {
-                Awaited::Free => break,
-                Awaited::Again => {}
-                Awaited::Late(why) => {
-                    late = Some(why);
-                    break;
-                }
-                Awaited::Interrupted => return Ok(Err(Stop::Interrupted)),
-            }
-        }
+        let began = Instant::now();
+        let mut late = match Box::pin(self.free(&deleted, &mut stopped, began)).await? {
+            Ok(late) => late,
+            Err(stop) => return Ok(Err(stop)),
+        };
         // 4 and 5. Snapshots first: some drivers delete no volume that has them.
         let mut look = Box::pin(self.look()).await?;
         let (settings, survey) = (look.settings.clone(), look.survey.clone());
@@ -205,12 +187,10 @@ impl Phases<'_> {
                 break;
             }
             // Its controller deleted a claim first: its volume is still to be reclaimed.
-            let mut look = Box::pin(self.look()).await?;
-            match self.await_free(&mut look, &deleted, deadline).await? {
-                Awaited::Interrupted => return Ok(Err(Stop::Interrupted)),
-                Awaited::Late(why) => late = Some(why),
-                Awaited::Free | Awaited::Again => {}
-            }
+            late = match Box::pin(self.free(&deleted, &mut stopped, began)).await? {
+                Ok(late) => late,
+                Err(stop) => return Ok(Err(stop)),
+            };
             let look = Box::pin(self.look()).await?;
             ended = Box::pin(self.end_claims(look, file)).await?;
         }
@@ -226,6 +206,34 @@ impl Phases<'_> {
                 Err(Stop::Left(format!("{} not ended: {first}", counted(count, "deletion"))))
             }
         })
+    }
+
+    /// Stops what uses claims, and waits until nothing does; returns why some still cannot be deleted after the time that
+    /// is allowed.
+    async fn free(
+        &self,
+        deleted: &BTreeSet<ClaimKey>,
+        stopped: &mut BTreeMap<Uid, usize>,
+        began: Instant,
+    ) -> Result<Result<Option<String>, Stop>, Failure> {
+        loop {
+            // Another client may have changed a policy since.
+            let mut look = match Box::pin(self.hold()).await? {
+                Ok(look) => look,
+                Err(stop) => return Ok(Err(stop)),
+            };
+            match self.stop(&mut look, stopped, deleted).await? {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(stop) => return Ok(Err(stop)),
+            }
+            match self.await_free(&mut look, deleted, began).await? {
+                Awaited::Free => return Ok(Ok(None)),
+                Awaited::Again => {}
+                Awaited::Late(why) => return Ok(Ok(Some(why))),
+                Awaited::Interrupted => return Ok(Err(Stop::Interrupted)),
+            }
+        }
     }
 
     /// Deletes the claims, and has the volumes reclaimed.
@@ -272,10 +280,15 @@ impl Phases<'_> {
                 return Ok(Err(Stop::Interrupted));
             }
             let failed = receipt.done.iter().find(|it| it.outcome != Outcome::Done);
-            match failed {
-                Some(it) => last = format!("{}: {}", it.change.object, it.detail),
-                None => continue,
-            }
+            let Some(it) = failed else {
+                let first = receipt.done.first().map(|it| it.change.object.to_string());
+                last = format!(
+                    "{}: its policy was set to Retain, and another client changes it again",
+                    first.unwrap_or_default()
+                );
+                continue;
+            };
+            last = format!("{}: {}", it.change.object, it.detail);
             let is_final =
                 |it: &&ChangeReceipt| !matches!(it.outcome, Outcome::Done | Outcome::Stale);
             if let Some(it) = receipt.done.iter().find(is_final) {
