@@ -424,7 +424,7 @@ fn relies_on_no_more(confirmed: &Proposal, now: &Proposal) -> bool {
     now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
 }
 
-/// Renders the change of a retention policy, with tests of both fields, on which its effect on claims depends.
+/// Whether nothing is left to do of a confirmed proposal: another client has created meanwhile what the rest would create.
 fn is_fulfilled(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
     let rest = confirmed.steps.get(done..).unwrap_or_default();
     let new = |it: &&String| !confirmed.notices.contains(*it);

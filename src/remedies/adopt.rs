@@ -329,7 +329,7 @@ fn is_other(there: &Volume, planned: &Volume, claim: &ClaimKey) -> Option<String
 fn check(
     cx: &Cx,
     adoption: &Adoption,
-    driver: &str,
+    driver: &Text,
     notices: &mut Vec<String>,
 ) -> Seen<checks::Checked> {
     let planned = adoption.volume.volume();
@@ -346,25 +346,26 @@ fn check(
         checks::backend_is_known(planned),
         exclusive::not_named_beside(cx, planned)?,
         placeholder::no_attachment_may_be_of(cx, planned, &is_elsewhere)?,
-        lost(&|it| it == Some(driver))?,
+        lost(&|it| it == Some(&**driver))?,
         checks::on_no_node(cx, planned)?,
     );
     // The listing shows which machine has a disk, whatever claim it was lost by.
     notices.extend(lost(&|it| it.is_none())?.err());
     let neighbours = facts::neighbours(cx, planned, &planned.places(), None)?;
+    // This one was its claim's own. Which others an unknown driver may confuse it with changes by the minute.
+    let undecided = adoption.is_kept.then(|| facts::undecided_identity(cx, driver)).flatten();
+    let is_told = |how: &str| undecided.as_ref().is_some_and(|it| how.ends_with(&*it.why));
     for it in &neighbours.found {
         let told = format!("{} {}", it.who, it.how);
         match it.nearness {
             Nearness::Proven => return Ok(Err(told)),
             Nearness::Possible if !adoption.is_kept => return Ok(Err(told)),
-            // With an unknown driver each volume may be another's; this one was its claim's own.
-            Nearness::Possible => {
-                notices.push(told);
-                break;
-            }
-            Nearness::Notable => {}
+            Nearness::Possible if !is_told(&it.how) => notices.push(told),
+            Nearness::Possible | Nearness::Notable => {}
         }
     }
+    let told = |why| format!("other volumes may reference the same storage: {why}");
+    notices.extend(undecided.map(|it| told(it.why)));
     Ok(Ok(()))
 }
 
