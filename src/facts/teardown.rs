@@ -65,9 +65,10 @@ pub fn is_ended_by_teardown(cx: &Cx, namespace: &Text, reason: &UnsafeReason) ->
             })
         }
         UnsafeReason::Owned(owner) => {
-            let custom = custom_workloads(cx, namespace);
-            let owner = custom.iter().find(|it| it.uid.is_some() && it.uid == owner.uid);
-            owner.is_some_and(|it| terms.has_stopped(it))
+            let custom = custom_users(cx, namespace);
+            let owner = custom.users.iter().find(|it| it.uid.is_some() && it.uid == owner.uid);
+            let owner = owner.and_then(|it| it.as_workload(namespace));
+            owner.is_some_and(|it| terms.has_stopped(&it))
         }
         UnsafeReason::Clone(_)
         | UnsafeReason::Snapshot(_)

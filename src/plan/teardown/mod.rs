@@ -27,6 +27,8 @@ const CAME_LATER: &str = "it was not in the survey that was confirmed: it came l
 const CHANGED: &str = "it has changed since the survey that was confirmed, by which it stays";
 /// Beginning of the reason of what the user left out.
 pub const LEFT_OUT: &str = "left out by --except";
+/// Why the record has a volume that is being deleted already.
+pub const UNDER_WAY: &str = "its deletion is under way";
 
 /// What becomes of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -442,7 +444,7 @@ fn of_unclaimed(
         (_, ReclaimPolicy::Retain) => VolumeFate::Kept("its policy is Retain".to_owned()),
         (Phase::Released | Phase::Failed, ReclaimPolicy::Delete) => {
             surveyed.step = VolumeStep::AwaitsVolume;
-            VolumeFate::Destroyed("its deletion is under way".to_owned())
+            VolumeFate::Destroyed(UNDER_WAY.to_owned())
         }
         (phase, _) => VolumeFate::Left(format!("its phase is {phase}, and no claim uses it")),
     };

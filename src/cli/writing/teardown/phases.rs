@@ -337,7 +337,10 @@ impl Phases<'_> {
         let receipt = self.execute(look, plan, DryRun::None, &|_| {}).await?;
         for it in &receipt.done {
             let object = &it.change.object;
-            if let Some(entry) = it.entry.filter(|_| object.key.kind != Kind::Pod) {
+            let may_be =
+                matches!(it.outcome, Outcome::Done | Outcome::Pending | Outcome::Unanswered);
+            let is_workload = object.key.kind != Kind::Pod;
+            if let Some(entry) = it.entry.filter(|_| may_be && is_workload) {
                 let number = look.history.numbered(entry).arguments();
                 self.stopped.borrow_mut().insert(object.clone(), number);
             }

@@ -21,7 +21,7 @@ use crate::{
         list,
         teardown::{TeardownRecord, TornDownSnapshot, TornDownVolume},
     },
-    plan::teardown::LEFT_OUT,
+    plan::teardown::{LEFT_OUT, UNDER_WAY},
     remedies::recreate::for_another_cluster,
     rules::deleting_command,
 };
@@ -172,9 +172,6 @@ impl RecordFile {
         self.write();
     }
 }
-
-/// The reason of a volume whose deletion was under way before.
-const UNDER_WAY: &str = "its deletion is under way";
 
 /// Returns what became of a volume, by what the cluster and the journal tell, and the reason where that is new.
 /// `joined`: an earlier run recorded it, and its object may be gone since for any reason.
