@@ -76,6 +76,7 @@ fn tokens_only(folder: &Path) -> String {
 
 /// However the server goes away while it is being read: what was not read is a gap or an error, never an empty cluster.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn the_server_restarts_in_the_middle_of_a_list() {
     const VOLUMES: usize = 4_000;
     let seed: Vec<_> = (0..VOLUMES)

@@ -181,6 +181,7 @@ fn d_141_what_has_finished_is_no_user() {
 }
 
 #[test]
+#[ignore = "extended suite: further cases"]
 fn d_142_a_mark_needs_the_users_word() {
     let cluster = operators();
     let on = Scenario::on(&cluster);

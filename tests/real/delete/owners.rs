@@ -105,6 +105,7 @@ fn simulated(admin: &Admin, cascade: &str) -> Vec<(String, String)> {
 }
 
 #[test]
+#[ignore = "extended suite: further cases"]
 fn owners_go_with_the_set() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     serve_widgets(&cluster);

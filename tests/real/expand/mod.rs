@@ -119,6 +119,7 @@ fn a_request_that_no_controller_would_carry_out_is_refused() {
 
 /// Who may list and not watch learns that, and which right is missing: nothing is sent, and nothing has changed.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn what_cannot_be_followed_is_named() {
     let on = Scenario::on(shared());
     let driver = on.cluster.driver();

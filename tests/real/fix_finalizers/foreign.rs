@@ -43,6 +43,7 @@ fn a_foreign_finalizer_goes_by_its_name_alone() {
 
 /// At a terminal, the name of a third-party finalizer has to be typed again.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn a_foreign_finalizer_is_typed_once_more() {
     let on = Scenario::on(&STILL);
     let (admin, name) = (Admin::of(&on), on.named("pv"));

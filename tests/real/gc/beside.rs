@@ -87,6 +87,7 @@ fn reason(told: &Told, name: &str) -> String {
 }
 
 #[test]
+#[ignore = "extended suite: further cases"]
 fn a_disk_that_another_cluster_names_is_reclaimed_when_it_does_not_any_more() {
     let (a, b) = (Cluster::start(Options::CONTROLLERS), Cluster::start(Options::CONTROLLERS));
     let (a, b) = (Side::of(&a), Side::of(&b));

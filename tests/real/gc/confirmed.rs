@@ -62,6 +62,7 @@ fn what_destroys_data_takes_the_number() {
 
 /// A change that is allowed only by a flag is asked about by itself; a no takes it out of the plan.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn what_rests_on_a_flag_is_asked_about_by_itself() {
     const QUESTION: &str = "Type \"1\" to go on";
     let on = Scenario::on(shared());

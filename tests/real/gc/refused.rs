@@ -123,6 +123,7 @@ fn everybody_else(on: &Scenario, node: &str) {
 }
 
 #[test]
+#[ignore = "extended suite: further cases"]
 fn no_check_can_be_selected_away() {
     let on = Scenario::on(shared());
     let (admin, node) = (Admin::of(&on), on.named("node"));

@@ -4,6 +4,7 @@ use super::{Admin, policy, release};
 use crate::support::{DriverOptions, PersistentVolume, Scenario, claim, eventually, shared};
 
 #[test]
+#[ignore = "extended suite: further cases"]
 fn d_86_a_provisioner_that_was_scaled_to_zero_a_moment_ago_is_not_called_alive() {
     let on = Scenario::on(shared());
     let driver = shared().start_driver("stopped.csi.example", &DriverOptions::default());

@@ -81,6 +81,7 @@ const IN_ORDER: [&str; 2] = ["--parallel", "1"];
 const TURNS: usize = 8;
 
 #[test]
+#[ignore = "extended suite: further cases"]
 fn the_effects_of_many_repairs_settle_side_by_side() {
     const COUNT: usize = 30;
     let cluster = cluster();
@@ -133,6 +134,7 @@ fn the_effects_of_many_repairs_settle_side_by_side() {
 
 /// One request is not answered while others have their turn: what is under way is verified, and nothing else begins.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn a_failure_among_several_stops_what_has_not_begun() {
     const COUNT: usize = 40;
     let cluster = cluster();

@@ -122,6 +122,7 @@ fn what_simulate_says_of_a_manifest_happens() {
 
 /// I.6: the policy becomes Retain while pod 0 is never ready, and all claims go with the set.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn claims_behind_a_pod_that_is_never_ready_still_go_with_the_set() {
     let set = Set::start(shared(), DELETE_WITH_SET, 3);
     set.wait_owners("data-web-2", &[BY_SET]);

@@ -221,6 +221,7 @@ fn who_adds_the_reference_again_is_named() {
 
 /// The kind of the owner is not served any more, and comes back (I.6).
 #[test]
+#[ignore = "extended suite: further cases"]
 fn an_owner_whose_kind_was_uninstalled() {
     let cluster = Cluster::start(Options::COMPLETE);
     let on = Scenario::on(&cluster);

@@ -40,6 +40,7 @@ fn bound(on: &Scenario, driver: &Driver, names: &[&str]) -> Vec<String> {
 /// A set is scaled up: without the policy held, its new claims would go with the scale-down (`whenScaled: Delete`). So
 /// it is not stopped.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn a_set_with_claims_that_came_later_is_not_stopped() {
     let on = Scenario::on(shared());
     let driver = on.cluster.driver_without_attachments();
@@ -87,6 +88,7 @@ fn what_was_to_survive_is_not_destroyed() {
 
 /// Each pod has a volume of its own, which goes with it: where that is left out, the Deployment is not stopped.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn an_ephemeral_volume_that_is_left_out_blocks() {
     let on = Scenario::on(shared());
     let driver = on.cluster.driver_without_attachments();
@@ -124,6 +126,7 @@ fn an_ephemeral_volume_that_is_left_out_blocks() {
 
 /// A record of kept disks does not say so of one that was destroyed since, and none is made again for it.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn what_was_kept_and_is_destroyed_since_is_not_called_kept() {
     let on = Scenario::on(shared());
     let driver = on.cluster.driver_without_attachments();
@@ -153,6 +156,7 @@ fn what_was_kept_and_is_destroyed_since_is_not_called_kept() {
 
 /// The API server goes away after a workload was stopped: what remains stopped is said all the same.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn what_is_stopped_is_named_without_a_server() {
     let on = Scenario::on(shared());
     let driver = on.cluster.driver_without_attachments();

@@ -38,6 +38,7 @@ fn a_driver_that_fails_leaves_its_volumes() {
 
 /// Two runs at once harm nothing: together they come to the same end, or the next one does.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn two_runs_at_once_come_to_one_end() {
     let on = Scenario::on(shared());
     let town = Town::of(&on);

@@ -77,6 +77,7 @@ fn what_the_policy_requires_is_added_only_with_the_flag() {
 
 /// F66: a reference as servers before 1.31 write it is replaced in one patch.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn a_reference_without_flags_is_replaced() {
     let set = Set::start(shared(), DELETE_WITH_SET, 2);
     set.wait_owners(CLAIM, &[BY_SET]);
@@ -107,6 +108,7 @@ fn several_too_late(cluster: &Cluster) -> Set<'_> {
 const SEVERAL: [&str; 4] = ["data-web-1", "data-web-2", "data-web-3", "data-web-4"];
 
 #[test]
+#[ignore = "extended suite: further cases"]
 fn additions_settle_side_by_side() {
     let set = several_too_late(shared());
     let (admin, mark) = (Admin::of(&set.on), set.on.cluster.mark());
@@ -125,6 +127,7 @@ fn additions_settle_side_by_side() {
 
 /// The set is deleted while several additions settle: whatever was added is taken back, and every claim stays.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn a_set_that_is_deleted_while_several_additions_settle() {
     let set = several_too_late(shared());
     let (before, folders) = (set.claims(), set.folders());
@@ -149,6 +152,7 @@ fn a_set_that_is_deleted_while_several_additions_settle() {
 /// I.6: `delete sts --cascade=orphan` between the last read and the write. Without the volume that protects the claim, the
 /// garbage collector deletes it before anything can be done about it (the next test).
 #[test]
+#[ignore = "extended suite: further cases"]
 fn a_reference_that_comes_too_late_is_removed_and_the_claim_stays() {
     let set = switched_too_late(shared());
     let (before, folders) = (set.claims(), set.folders());
@@ -180,6 +184,7 @@ fn a_reference_that_comes_too_late_is_removed_and_the_claim_stays() {
 
 /// The run is killed between the two steps: the claim is protected, and the next run goes on.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn an_addition_that_was_killed_half_way_deletes_nothing_and_is_finished_later() {
     let set = switched_too_late(shared());
     let (admin, proxy) = (Admin::of(&set.on), set.on.cluster.proxy());

@@ -90,6 +90,7 @@ fn claims_without_a_pod_stay_when_the_set_is_deleted() {
 /// I.6: the policy becomes Retain while pod 0 is never ready. Without the tool `delete sts` destroys all claims
 /// (`claims_behind_a_pod_that_is_never_ready_still_go_with_the_set`).
 #[test]
+#[ignore = "extended suite: further cases"]
 fn claims_behind_a_pod_that_is_never_ready_stay() {
     let set = Set::start(shared(), DELETE_WITH_SET, 3);
     set.wait_owners("data-web-2", &[BY_SET]);
@@ -147,6 +148,7 @@ fn a_reference_to_an_earlier_set_is_removed_and_never_pointed_at_the_new_one() {
 
 /// A scale flap (R-1847-12): the claim would be deleted with its old pod.
 #[test]
+#[ignore = "extended suite: further cases"]
 fn a_claim_that_a_scale_flap_would_erase_stays() {
     let set = Set::start(shared(), DELETE_SCALED, 2);
     let before = set.claims();
