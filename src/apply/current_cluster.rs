@@ -304,7 +304,7 @@ impl CurrentCluster {
         })?;
         let text = live.to_string();
         let object = (decoding.json)(&text)
-            .map_err(|error| ReadAgainError::Undecodable(dump::told(&error)))?;
+            .map_err(|error| ReadAgainError::Undecodable(dump::explain(&text, &error)))?;
         intake.object(&*object)?;
         intake.answer(exists, crate::model::Answer::Yes)?;
         Ok(())

@@ -178,7 +178,7 @@ impl ObjectHead {
     /// Notes the fault of metadata that could not be read.
     pub(super) fn spoil_metadata(&mut self, text: &str) {
         if let Err(error) = serde_json::from_str::<HeadMetadata>(text) {
-            let (field, reason) = wording::misfit_at::<HeadMetadata>(text, &error);
+            let (field, reason) = wording::misfit_at(text, &error);
             let dot = if field.is_empty() { "" } else { "." };
             self.spoil(&format!("metadata{dot}{field}"), reason);
         }

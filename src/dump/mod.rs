@@ -52,7 +52,7 @@ pub(crate) use piece::FileFormat;
 pub(crate) use piece::{
     Broken, DumpObject, FileLayout, FileScope, FileSummary, ListSummary, Origin, OwnRecord, Piece,
 };
-pub(crate) use wording::{FieldStep, explain, path_of_misfit, told};
+pub(crate) use wording::{FieldStep, explain, path_of_misfit};
 pub(crate) use writer::{DumpWriter, Replace, file_beside, header, is_dump, write_private};
 
 /// The API group of all that is ours.

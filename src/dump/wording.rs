@@ -2,52 +2,32 @@
 
 use std::io;
 
-use serde::de::DeserializeOwned;
 use serde_json::error::Category;
-use serde_path_to_error::Segment;
 
 /// Greatest length of a text from the dump that is quoted in full.
 const LONGEST_QUOTE: usize = 60;
 
-/// Describes why an object was not decoded, by an error that names the field unless the text is no JSON.
-pub fn told(error: &serde_json::Error) -> String {
+/// Describes which field of an object in JSON is not what Kubernetes expects there.
+pub fn explain(body: &str, error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Syntax | Category::Eof | Category::Io => {
             format!("is not valid JSON: {}", syntax(error))
         }
-        Category::Data => without_place(error),
+        Category::Data => {
+            let (field, reason) = misfit_at(body, error);
+            if field.is_empty() { reason } else { format!("{field} {reason}") }
+        }
     }
 }
 
-/// Describes which field of an object in JSON, which does not decode as `T`, is not what Kubernetes expects there.
-pub fn explain<T: DeserializeOwned>(body: &str, error: &serde_json::Error) -> String {
-    if !error.is_data() {
-        return told(error);
-    }
-    let (field, reason) = misfit_at::<T>(body, error);
-    if field.is_empty() { reason } else { format!("{field} {reason}") }
+/// Returns the path of the value in JSON which is not what is expected.
+pub fn path_of_misfit(body: &str, error: &serde_json::Error) -> Vec<FieldStep> {
+    path_at(body, error.line(), error.column())
 }
 
-/// Returns the path of the value in JSON for which it does not decode as `T`.
-pub fn path_of_misfit<T: DeserializeOwned>(body: &str) -> Vec<FieldStep> {
-    let mut from = serde_json::Deserializer::from_str(body);
-    let step = |segment: &Segment| match segment {
-        Segment::Seq { index } => Some(FieldStep::Index(*index)),
-        Segment::Map { key } | Segment::Enum { variant: key } => Some(FieldStep::Key(key.clone())),
-        Segment::Unknown => None,
-    };
-    match serde_path_to_error::deserialize::<_, T>(&mut from) {
-        Ok(_) => Vec::new(),
-        Err(error) => error.path().iter().filter_map(step).collect(),
-    }
-}
-
-/// Returns the field of an object in JSON for which it does not decode as `T`, and how it differs.
-pub(super) fn misfit_at<T: DeserializeOwned>(
-    body: &str,
-    error: &serde_json::Error,
-) -> (String, String) {
-    (shown(&path_of_misfit::<T>(body)), misfit(error))
+/// Returns the field of an object in JSON which is not what is expected, and how it differs.
+pub(super) fn misfit_at(body: &str, error: &serde_json::Error) -> (String, String) {
+    (shown(&path_of_misfit(body, error)), misfit(error))
 }
 
 /// Describes how a value differs from what is expected, in words that follow the name of its field.
@@ -175,6 +155,72 @@ pub enum FieldStep {
     Index(usize),
 }
 
+/// Returns the path of the value at which the parser stopped: one that ends there, or begins.
+///
+/// Line and column are serde's: from 1, and the bytes of that line which it had taken.
+fn path_at(body: &str, line: usize, column: usize) -> Vec<FieldStep> {
+    let before: usize = body.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let stop = before + column;
+    let bytes = body.as_bytes();
+    let mut path = Vec::new();
+    let mut wants_key = false;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let begins = at;
+        at += 1;
+        match byte {
+            b'{' | b'[' if begins >= stop => break,
+            b'{' => {
+                path.push(FieldStep::Key(String::new()));
+                wants_key = true;
+            }
+            b'[' => path.push(FieldStep::Index(0)),
+            b'}' | b']' => {
+                path.pop();
+                if at >= stop {
+                    break;
+                }
+            }
+            b':' => wants_key = false,
+            b',' => match path.last_mut() {
+                Some(FieldStep::Index(index)) => *index += 1,
+                Some(FieldStep::Key(_)) | None => wants_key = true,
+            },
+            b'"' => {
+                at = end_of_text(bytes, at);
+                match path.last_mut() {
+                    Some(FieldStep::Key(key)) if wants_key => {
+                        *key = serde_json::from_str(&body[begins..at]).unwrap_or_default();
+                    }
+                    _ if at >= stop => break,
+                    _ => {}
+                }
+            }
+            byte if byte.is_ascii_whitespace() => {}
+            _ => {
+                let ends =
+                    |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
+                at = bytes[at..].iter().position(ends).map_or(bytes.len(), |end| at + end);
+                if at >= stop {
+                    break;
+                }
+            }
+        }
+    }
+    path
+}
+
+/// Returns the end of a text of which the quote before `at` is the beginning.
+fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = bytes.get(at) {
+        at += if *byte == b'\\' { 2 } else { 1 };
+        if *byte == b'"' {
+            break;
+        }
+    }
+    at.min(bytes.len())
+}
+
 /// Returns a path as text: `spec.accessModes[1]`, `metadata.annotations["example.com/text"]`.
 fn shown(path: &[FieldStep]) -> String {
     let mut text = String::new();
@@ -258,12 +304,12 @@ mod tests {
             ("[", "is not valid JSON: EOF while parsing a list"),
         ] {
             let error = serde_json::from_str::<Thing>(body).expect_err(body);
-            assert_eq!(explain::<Thing>(body, &error), told, "{body}: {error}");
+            assert_eq!(explain(body, &error), told, "{body}: {error}");
         }
         let long = format!(r#"{{"metadata": "{}"}}"#, "x".repeat(100));
         let error = serde_json::from_str::<Thing>(&long).expect_err(&long);
-        assert_eq!(explain::<Thing>(&long, &error), "metadata is a text, not an object");
+        assert_eq!(explain(&long, &error), "metadata is a text, not an object");
         let error = serde_json::from_str::<Strict>("{}").expect_err("because it is empty");
-        assert_eq!(explain::<Strict>("{}", &error), "has no role");
+        assert_eq!(explain("{}", &error), "has no role");
     }
 }

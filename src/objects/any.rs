@@ -13,7 +13,6 @@ use super::{
 };
 use crate::client::Decoding;
 use crate::cluster::{Change, Doubt, OddObject};
-use crate::dump::explain;
 use crate::model::{Kind, ObjectKey, Row};
 
 /// A decoded object of any kind.
@@ -224,7 +223,7 @@ pub fn decoding_of<T: SlimObject>() -> Decoding<Box<dyn AnyObject>> {
         json: |text| match serde_json::from_str::<T>(text) {
             Err(error) if error.is_data() => match OddlyRead::<T>::read(text, &error) {
                 Some(object) => Ok(Box::new(object)),
-                None => Err(serde::de::Error::custom(explain::<T>(text, &error))),
+                None => Err(error),
             },
             read => read.map(boxed),
         },

@@ -28,19 +28,22 @@ impl<T: SlimObject> OddlyRead<T> {
     /// Reads what can be read of an object in JSON that does not decode with this error; `None` if not even its names
     /// can be.
     pub(super) fn read(text: &str, error: &serde_json::Error) -> Option<Self> {
-        let reason = explain::<T>(text, error);
+        let reason = explain(text, error);
         let whole: Value = serde_json::from_str(text).ok()?;
         let mut odd =
             Self { object: T::default(), doubt: Doubt::Field, reason, places: Vec::new() };
         // What is there twice has vanished from the parsed value.
-        odd.doubt = doubt(T::KIND, &path_of_misfit::<T>(text));
+        odd.doubt = doubt(T::KIND, &path_of_misfit(text, error));
         let (mut left, mut text) = (whole.clone(), whole.to_string());
         while odd.places.len() < MOST_PLACES {
-            if let Ok(mut object) = serde_json::from_str::<T>(&text) {
-                object.trim();
-                return Some(Self { object, ..odd });
-            }
-            let path = path_of_misfit::<T>(&text);
+            let error = match serde_json::from_str::<T>(&text) {
+                Ok(mut object) => {
+                    object.trim();
+                    return Some(Self { object, ..odd });
+                }
+                Err(error) => error,
+            };
+            let path = path_of_misfit(&text, &error);
             if !empty(&mut left, &path) {
                 break;
             }

@@ -191,7 +191,7 @@ impl Manifest {
         let unreadable = |why: &str| format!("its manifest cannot be read: {why}");
         let text = value.to_string();
         let object = (objects::decoding_of::<PersistentVolume>().json)(&text);
-        let object = object.map_err(|error| unreadable(&dump::told(&error)))?;
+        let object = object.map_err(|error| unreadable(&dump::explain(&text, &error)))?;
         match object.fold(&mut Folder::default()) {
             Ok(Folded::Row(Row::Volume(volume))) => Ok(Self { value, volume: *volume }),
             Ok(_) => Err("it is not a manifest of a PersistentVolume".to_owned()),

@@ -271,7 +271,7 @@ impl DumpReading {
         queue: &mut DecodingQueue,
     ) -> Result<ControlFlow<()>, String> {
         fn parse<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, String> {
-            serde_json::from_str(body).map_err(|error| dump::explain::<T>(body, &error))
+            serde_json::from_str(body).map_err(|error| dump::explain(body, &error))
         }
         match record.kind {
             // An excerpt is written by hand: it has a header, and no end line to prove its end.

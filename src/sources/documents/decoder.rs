@@ -302,7 +302,7 @@ impl ObjectTask {
                 found.damaged.add(|| complaint);
             }
             Some((kind, error)) => {
-                let reason = dump::told(&error);
+                let reason = dump::explain(body, &error);
                 intake.broke(Reach::all(kind), format!("{} {}: {reason}", self.origin, key(kind)));
             }
             None => {}
