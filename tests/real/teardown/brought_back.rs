@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{deployment, lines, unattended};
+use super::{by_pipeline, deployment, lines};
 use crate::support::{Admin, Scenario, Told, claim, eventually, shared};
 
 /// An HPA, and marks of Argo CD and Flux, are named with the command that stops each.
@@ -53,10 +53,8 @@ fn who_starts_a_workload_again_is_named() {
     let admin = Admin::of(&on);
     let exclusive = format!("--backend-exclusive={}", driver.name);
     let mark = on.cluster.mark();
-    let args = ["teardown", "--destroy-data", "-n", &on.name, &exclusive, "--max=1"];
-    let unattended = unattended(&admin);
-    let args = [&args[..], &unattended.each_ref().map(String::as_str)].concat();
-    let mut running = admin.by(on.cluster.kubeconfig(), &args).start();
+    let args = ["--destroy-data", "-n", &on.name, &exclusive, "--max=1"];
+    let mut running = by_pipeline(&admin, on.cluster.kubeconfig(), &args).start();
     while !running.has_ended() {
         if on.read("deploy/web")["spec"]["replicas"] == 0 {
             on.patch("deploy/web", &json!({"spec": {"replicas": 1}}));

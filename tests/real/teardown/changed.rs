@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{container, deployment, lines, mounts, run_unattended, set, unattended};
+use super::{by_pipeline, container, deployment, lines, mounts, run_unattended, set};
 use crate::support::{Admin, Driver, Fault, Scenario, Told, claim, eventually, shared};
 
 fn outcome<'a>(told: &'a Told, claim: &str) -> &'a Value {
@@ -19,9 +19,7 @@ fn outcome<'a>(told: &'a Told, claim: &str) -> &'a Value {
 fn meanwhile(admin: &Admin, args: &[&str], act: impl FnOnce()) -> Told {
     let proxy = admin.on.cluster.proxy();
     let held = proxy.hold(Fault::hold().on("PATCH", "/persistentvolumes/").dry());
-    let unattended = unattended(admin);
-    let more = unattended.each_ref().map(String::as_str);
-    let running = admin.by(proxy.kubeconfig(), &[&["teardown"], args, &more].concat()).start();
+    let running = by_pipeline(admin, proxy.kubeconfig(), args).start();
     held.wait();
     act();
     held.release();
@@ -166,14 +164,12 @@ fn what_is_stopped_is_named_without_a_server() {
     eventually("it runs", || on.cluster.list(&on.name, "pods").len() == 1);
     let admin = Admin::of(&on);
     let proxy = on.cluster.proxy();
-    let unattended = unattended(&admin);
-    let more = unattended.each_ref().map(String::as_str);
     let exclusive = format!("--backend-exclusive={}", driver.name);
-    let args = ["teardown", "--destroy-data", "-n", &on.name, &exclusive, "--max=1"];
+    let args = ["--destroy-data", "-n", &on.name, &exclusive, "--max=1"];
     let pod = on.cluster.list(&on.name, "pods")[0]["metadata"]["name"].clone();
     let pod = format!("po/{}", pod.as_str().expect("because it has a name"));
     on.patch(&pod, &json!({"metadata": {"finalizers": ["example.com/hold"]}}));
-    let running = admin.by(proxy.kubeconfig(), &[&args[..], &more].concat()).start();
+    let running = by_pipeline(&admin, proxy.kubeconfig(), &args).start();
     eventually("it is stopped", || on.read("deploy/web")["spec"]["replicas"] == 0);
     sleep(Duration::from_secs(1));
     proxy.fault(Fault::reset_before());

@@ -11,11 +11,13 @@ mod real_drivers;
 mod refused;
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    Admin, Driver, Fault, PersistentVolume, Scenario, Told, Write, claim, eventually, pod, shared,
+    Admin, Driver, Fault, PersistentVolume, Run, Scenario, Told, Write, claim, eventually, pod,
+    shared,
 };
 
 /// A namespace with one of everything that a teardown meets.
@@ -38,11 +40,16 @@ fn unattended(admin: &Admin) -> [String; 3] {
     ]
 }
 
-/// Runs a teardown as a pipeline does.
-fn run_unattended(admin: &Admin, args: &[&str]) -> Told {
+/// A teardown as a pipeline runs it, that is not begun.
+fn by_pipeline(admin: &Admin, kubeconfig: &Path, args: &[&str]) -> Run {
     let unattended = unattended(admin);
     let more = unattended.each_ref().map(String::as_str);
-    admin.run(&[&["teardown"], args, &more].concat())
+    admin.by(kubeconfig, &[&["teardown"], args, &more].concat())
+}
+
+/// Runs a teardown as a pipeline does.
+fn run_unattended(admin: &Admin, args: &[&str]) -> Told {
+    Told::of(by_pipeline(admin, admin.on.cluster.kubeconfig(), args).go())
 }
 
 pub(super) fn container() -> Value {
