@@ -28,6 +28,9 @@ pub struct TeardownTerms {
     pub stopping: BTreeSet<Uid>,
     /// Uids of the volumes whose policy was Delete and that the journal has set to Retain.
     pub retained: BTreeSet<Uid>,
+    /// Uids of the volumes that the journal has set to Retain from another policy than Delete: they were to survive, and
+    /// nobody but a teardown decided that they stay.
+    pub held: BTreeSet<Uid>,
     /// Uids of the volumes of which it is unknown whether a run that ended early has set their policy back to Delete.
     pub doubtful: BTreeSet<Uid>,
     /// What was surveyed when it was confirmed; `None` before.

@@ -18,10 +18,12 @@ pub struct EarlierSteps {
     pub stopped: BTreeSet<Uid>,
     /// Uids of the volumes that were set to Retain, and whose policy nothing in the journal has changed since.
     pub retained: BTreeSet<Uid>,
+    /// Uids of the volumes that were set to Retain from another policy than Delete, likewise.
+    pub held: BTreeSet<Uid>,
     /// Volumes whose policy may have been set back to Delete: by an entry of which that is unknown. Each with the
     /// `resourceVersion` that it had before.
     pub unsettled: Vec<(ObjectRef, String)>,
-    /// Entries that stopped a workload, with the workload.
+    /// Entries by which any teardown stopped a workload, with the workload.
     pub entries: Vec<(u64, ObjectRef)>,
 }
 
@@ -40,19 +42,17 @@ impl EarlierSteps {
                 continue;
             }
             let is_own = intent.command == command;
+            if intent.because == STOP.id {
+                steps.entries.retain(|(_, it)| *it != intent.object);
+                steps.entries.push((entry.sequence, intent.object.clone()));
+            }
             // What another command does with a volume is a decision about it: it was given back, or kept.
             if !is_own {
                 steps.forget(&uid);
                 if intent.action == remedies::DELETE_CLAIM.id {
                     let claim = intent.pre_image.as_ref();
                     let volume = claim.and_then(|it| it["spec"]["volumeName"].as_str());
-                    let of_claim = |name: &str| volume == Some(name);
-                    let kept: Vec<_> = held
-                        .iter()
-                        .filter(|(_, name)| of_claim(name))
-                        .map(|it| it.0.clone())
-                        .collect();
-                    for uid in &kept {
+                    for (uid, _) in held.iter().filter(|(_, name)| volume == Some(&***name)) {
                         steps.forget(uid);
                     }
                 }
@@ -60,22 +60,21 @@ impl EarlierSteps {
             }
             match &*intent.action {
                 "scale-workload" if intent.because == STOP.id => {
-                    steps.entries.retain(|(_, it)| *it != intent.object);
-                    steps.entries.push((entry.sequence, intent.object.clone()));
                     steps.stopped.insert(uid);
                 }
                 "set-reclaim-policy" => {
                     let before = intent.pre_image.as_ref();
-                    let before = before.map(|it| &it["spec"]["persistentVolumeReclaimPolicy"]);
-                    let is_ours = intent.because == remedies::RETAIN.id
-                        && before.is_some_and(|it| it == "Delete");
+                    let policy = before.map(|it| &it["spec"]["persistentVolumeReclaimPolicy"]);
+                    let holds = intent.because == remedies::RETAIN.id;
                     steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
-                    let version = intent.pre_image.as_ref();
-                    let version = version.and_then(|it| it["metadata"]["resourceVersion"].as_str());
-                    match (is_ours, version) {
+                    let version = before.and_then(|it| it["metadata"]["resourceVersion"].as_str());
+                    match (holds, version) {
                         (true, _) => {
                             held.insert(uid.clone(), intent.object.key.name.clone());
-                            steps.retained.insert(uid);
+                            match policy.is_some_and(|it| it == "Delete") {
+                                true => steps.retained.insert(uid),
+                                false => steps.held.insert(uid),
+                            };
                         }
                         // The run was killed before it knew.
                         (false, Some(version)) if !entry.wrote() && steps.retained.remove(&uid) => {
@@ -96,6 +95,7 @@ impl EarlierSteps {
     /// Leaves a volume to what was decided about it.
     fn forget(&mut self, uid: &Uid) {
         self.retained.remove(uid);
+        self.held.remove(uid);
         self.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(uid));
     }
 }

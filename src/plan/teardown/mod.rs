@@ -12,7 +12,7 @@ use crate::cluster::{Cx, Seen, Subject};
 use crate::facts;
 use crate::model::{
     Claim, ClaimKey, ConfirmedSurvey, ControllerState, Exception, Kind, Liveness, ObjectRef, Phase,
-    ReclaimPolicy, TeardownTerms, Text, Time, Uid, Volume, WorkloadScale,
+    ReclaimPolicy, TeardownTerms, Text, Time, Uid, Volume, VolumeSnapshot, WorkloadScale,
 };
 use crate::remedies::{self, ClaimDeletionProgress};
 use crate::rules;
@@ -252,6 +252,16 @@ fn decided_to_keep(terms: &TeardownTerms, volume: Option<&Volume>) -> Option<Str
         .then(|| "its policy is Retain".to_owned())
 }
 
+/// Leaves a volume that was to survive, and that only a teardown has set to Retain: nobody decided that it stays.
+fn held_before(terms: &TeardownTerms, volume: Option<&Volume>) -> Option<VolumeFate> {
+    let volume =
+        volume.filter(|it| terms.destroys && it.reclaim_policy == ReclaimPolicy::Retain)?;
+    let is_held = volume.metadata.uid.as_ref().is_some_and(|it| terms.held.contains(it));
+    let told = "a teardown set its policy to Retain, which was neither that nor Delete: leave it out with --except, or \
+                delete its disk by hand";
+    is_held.then(|| VolumeFate::Left(told.to_owned()))
+}
+
 /// Surveys every volume in the scope, with the terms of the settings.
 pub fn survey(cx: &Cx) -> TeardownSurvey {
     let mut survey = TeardownSurvey::default();
@@ -342,6 +352,10 @@ fn of_claim(cx: &Cx, terms: &TeardownTerms, claim: &Claim) -> SurveyedVolume {
         return surveyed;
     }
     surveyed.is_exposed = found.is_some_and(|it| it.reclaim_policy != ReclaimPolicy::Retain);
+    if let Some(left) = held_before(terms, found) {
+        surveyed.fate = left;
+        return surveyed;
+    }
     if let Some(reason) = decided_to_keep(terms, found) {
         surveyed.fate = VolumeFate::Kept(reason);
         return surveyed;
@@ -411,6 +425,10 @@ fn of_unclaimed(
         surveyed.fate = VolumeFate::Kept(format!("{LEFT_OUT} {exception}"));
         return Some(surveyed);
     }
+    if let Some(left) = held_before(terms, Some(volume)) {
+        surveyed.fate = left;
+        return Some(surveyed);
+    }
     let is_doubtful = volume.metadata.uid.as_ref().is_some_and(|it| terms.doubtful.contains(it));
     surveyed.fate = match (&volume.phase, &volume.reclaim_policy) {
         (_, ReclaimPolicy::Retain) if is_doubtful && terms.destroys => VolumeFate::Left(
@@ -451,7 +469,20 @@ fn of_unclaimed(
     Some(surveyed)
 }
 
-/// Returns what becomes of each snapshot in scope.
+/// Returns the claims that are gone, and whose volumes this teardown has set to Retain: what it found stopped had them.
+pub fn ended_claims(cx: &Cx) -> BTreeSet<ClaimKey> {
+    let Some(terms) = &cx.settings().teardown else { return BTreeSet::new() };
+    let cluster = cx.cluster();
+    let is_ours =
+        |it: &Volume| it.metadata.uid.as_ref().is_some_and(|uid| terms.retained.contains(uid));
+    let claims = cluster.volumes().filter(|(_, it)| is_ours(it));
+    let claims = claims.filter_map(|(_, it)| Some(it.claim_ref.as_ref()?.key.clone()));
+    let namespaces = &cx.settings().scope.namespaces;
+    let in_scope = |it: &ClaimKey| namespaces.is_empty() || namespaces.contains(&it.namespace);
+    claims.filter(|it| in_scope(it) && cluster.claim_named(it).is_none()).collect()
+}
+
+/// Returns what becomes of each snapshot in scope: of a claim that the selector selects, where there is one.
 fn snapshots(cx: &Cx) -> Vec<(ObjectRef, VolumeFate)> {
     let settings = cx.settings();
     let Some(terms) = &settings.teardown else { return Vec::new() };
@@ -459,18 +490,34 @@ fn snapshots(cx: &Cx) -> Vec<(ObjectRef, VolumeFate)> {
         let confirmed = terms.confirmed.as_ref();
         confirmed.is_none_or(|all| uid.is_some_and(|it| all.ends.contains(it)))
     };
-    let namespaces = &settings.scope.namespaces;
-    let mut found: Vec<_> = cx
-        .cluster()
+    let (namespaces, cluster) = (&settings.scope.namespaces, cx.cluster());
+    let in_scope = |id| rules::in_scope(cluster, settings, &Subject::Claim(id));
+    let selected: Option<BTreeSet<ClaimKey>> = (!settings.scope.selector.is_empty()).then(|| {
+        let claims = cluster.claims().filter(|(id, _)| in_scope(*id));
+        claims.map(|(_, it)| it.key()).collect()
+    });
+    let source = |it: &VolumeSnapshot| {
+        let name = it.source_claim.clone()?;
+        Some(ClaimKey { namespace: Text::clone(&it.namespace), name })
+    };
+    let mut found: Vec<_> = cluster
         .volume_snapshots()
         .filter(|(_, it)| namespaces.is_empty() || namespaces.contains(&it.namespace))
+        // The labels of a claim that is gone are unknown.
+        .filter(|(_, it)| {
+            selected.as_ref().is_none_or(|all| source(it).is_some_and(|key| all.contains(&key)))
+        })
         .map(|(_, it)| {
-            let of = it
-                .source_claim
-                .as_ref()
-                .map(|name| ClaimKey { namespace: it.namespace.clone(), name: name.clone() });
-            let is_excepted = terms.except.contains(&Exception::Namespace(it.namespace.clone()))
-                || of.is_some_and(|it| terms.except.contains(&Exception::Claim(it)));
+            let key = source(it);
+            let claim = key.as_ref().and_then(|key| cluster.claim_named(key));
+            let is_excepted = terms.except.iter().any(|except| match except {
+                Exception::Namespace(name) => *name == it.namespace,
+                Exception::Claim(named) => key.as_ref() == Some(named),
+                // Which volume and class a claim had that is gone is unknown: it is left out.
+                Exception::Class(_) | Exception::Volume(_) => {
+                    claim.is_none_or(|it| excepts(terms, it).is_some())
+                }
+            });
             let fate = match remedies::teardown::delete_snapshot(cx, it) {
                 _ if is_excepted => VolumeFate::Kept(LEFT_OUT.to_owned()),
                 _ if !terms.destroys => VolumeFate::Kept("--keep-data".to_owned()),

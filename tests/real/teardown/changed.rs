@@ -15,10 +15,10 @@ fn outcome<'a>(told: &'a Told, claim: &str) -> &'a Value {
     &found.unwrap_or_else(|| panic!("{:#}", told.json))["outcome"]
 }
 
-/// Runs a teardown that is held at its first dry run, after it was confirmed, while something is done.
-fn meanwhile(admin: &Admin, args: &[&str], act: impl FnOnce()) -> Told {
+/// Runs a teardown that is held as it sets the first policy, or tries to, while something is done.
+fn meanwhile(admin: &Admin, fault: Fault, args: &[&str], act: impl FnOnce()) -> Told {
     let proxy = admin.on.cluster.proxy();
-    let held = proxy.hold(Fault::hold().on("PATCH", "/persistentvolumes/").dry());
+    let held = proxy.hold(fault.on("PATCH", "/persistentvolumes/"));
     let running = by_pipeline(admin, proxy.kubeconfig(), args).start();
     held.wait();
     act();
@@ -45,7 +45,7 @@ fn a_set_with_claims_that_came_later_is_not_stopped() {
     on.create(&set("db", &driver.class_delete, 1));
     bound(&on, driver, &["data-db-0"]);
     let admin = Admin::of(&on);
-    let told = meanwhile(&admin, &["--keep-data", "-n", &on.name], || {
+    let told = meanwhile(&admin, Fault::hold().real(), &["--keep-data", "-n", &on.name], || {
         on.patch("sts/db", &json!({"spec": {"replicas": 2}}));
         bound(&on, driver, &["data-db-1"]);
     });
@@ -53,6 +53,30 @@ fn a_set_with_claims_that_came_later_is_not_stopped() {
     assert_eq!(outcome(&told, "data-db-1"), "left", "{:#}", told.json);
     assert_eq!(on.read("sts/db")["spec"]["replicas"], 2);
     bound(&on, driver, &["data-db-0", "data-db-1"]);
+}
+
+/// What comes to block while the requests are tried is refused before the first one is sent.
+#[test]
+fn what_blocks_since_the_survey_is_refused() {
+    let on = Scenario::on(shared());
+    let driver = on.cluster.driver_without_attachments();
+    on.create(&claim("data", &driver.class_delete));
+    let handles = bound(&on, driver, &["data"]);
+    let admin = Admin::of(&on);
+    let exclusive = format!("--backend-exclusive={}", driver.name);
+    let args = ["--destroy-data", "-n", &on.name, &exclusive, "--max=1"];
+    let mark = on.cluster.mark();
+    let told = meanwhile(&admin, Fault::hold().dry(), &args, || {
+        let mut agent = deployment("agent", "data");
+        agent["kind"] = json!("DaemonSet");
+        agent["spec"].as_object_mut().expect("because it is an object").remove("replicas");
+        on.create(&agent);
+    });
+    told.ends(5).says(&["since the survey: ", "the template of ds/"]);
+    assert_eq!(lines(&admin.sent(mark)), [""; 0]);
+    assert_eq!(on.read("pvc/data")["status"]["phase"], "Bound");
+    bound(&on, driver, &["data"]);
+    assert!(driver.has(&handles[0]));
 }
 
 /// A volume that was to be kept gets policy Delete: it is held like the others, and kept.
@@ -68,7 +92,7 @@ fn what_was_to_survive_is_not_destroyed() {
     let exclusive = format!("--backend-exclusive={}", driver.name);
     let args = ["--destroy-data", "-n", &on.name, &exclusive, "--max=1"];
     let mark = on.cluster.mark();
-    let told = meanwhile(&admin, &args, || {
+    let told = meanwhile(&admin, Fault::hold().dry(), &args, || {
         let delete = json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}});
         on.patch(&format!("pv/{kept}"), &delete);
     });

@@ -14,12 +14,11 @@ use std::{
 use clap::{ArgGroup, Args};
 use dialoguer::Input;
 pub(in crate::cli) use record::read_if_there;
-use serde_json::Value;
 
 use self::{
     phases::{Phases, remains_stopped},
     record::RecordFile,
-    surroundings::Surroundings,
+    surroundings::{Surroundings, unsettled},
 };
 use super::{DryRunFlag, SavedArgs, confirm, field_manager, journal, perform::refusal};
 use crate::{
@@ -34,13 +33,13 @@ use crate::{
         completion::{DOCUMENTS, formats},
         terminal,
     },
-    client::{ObjectRequest, Reader, RequestTimeout, cluster_uid},
+    client::{Reader, RequestTimeout, cluster_uid},
     cluster::Unseen,
     facts::quoted,
     journal::History,
     model::{
         ClaimKey, ConfirmedSurvey, Exception, Kind, Selector, Settings, TeardownTerms, Text,
-        Threshold, Uid, escape_control, format_bytes,
+        Threshold, escape_control, format_bytes,
     },
     output::{
         format::Format,
@@ -355,6 +354,7 @@ impl TeardownArgs {
         let mut terms = terms_of(&settings).clone();
         terms.stopped.clone_from(&earlier.stopped);
         terms.retained.clone_from(&earlier.retained);
+        terms.held.clone_from(&earlier.held);
         terms.doubtful = doubtful;
         terms.confirmed = confirmed.cloned();
         let with = |terms: &TeardownTerms| Settings {
@@ -376,6 +376,12 @@ impl TeardownArgs {
         }
         terms.protected = around.protected;
         terms.stopped.extend(users.stopped.clone());
+        // What an earlier run found stopped is in no journal, and its claims may be gone since.
+        let ended = collected.make(&now, plan::ended_claims).await?;
+        if !ended.is_empty() {
+            let had = collected.make(&now, |cx| plan::users(cx, &ended)).await?;
+            terms.stopped.extend(had.map_err(|unseen| unread(&unseen, is_live))?.stopped);
+        }
         let mut rehearsed = terms.clone();
         rehearsed.is_rehearsal = true;
         rehearsed.stopping = users.dependents;
@@ -480,6 +486,8 @@ impl TeardownArgs {
         }
         if !self.yes {
             self.ask(&look)?;
+            // The question may have stood for long.
+            Box::pin(phases.look_unblocked()).await?;
         }
         let mut file = RecordFile::begin(&path, record)?;
         let ended = Box::pin(phases.run(&mut file)).await;
@@ -556,27 +564,6 @@ impl TeardownArgs {
             false => Err(refusal("not confirmed: nothing was changed")),
         }
     }
-}
-
-/// Reads the volumes again whose policy an earlier run may have set back: one that has not changed since is still held by
-/// that run. Returns the others.
-async fn unsettled(collected: &Collected, earlier: &mut EarlierSteps) -> BTreeSet<Uid> {
-    let mut doubtful = BTreeSet::new();
-    let Some(live) = &collected.live else { return doubtful };
-    for (object, version) in &earlier.unsettled {
-        let Some(uid) = object.uid.clone() else { continue };
-        let request = ObjectRequest::of(&object.key, object.key.kind.group().version);
-        let read = live.reader.get_object::<Value>(&request).await;
-        let is_same = read.is_ok_and(|it| {
-            let metadata = &it.value["metadata"];
-            metadata["resourceVersion"] == **version && metadata["uid"] == uid.to_string()
-        });
-        match is_same {
-            true => earlier.retained.insert(uid),
-            false => doubtful.insert(uid),
-        };
-    }
-    doubtful
 }
 
 /// Returns the terms in settings of this command.

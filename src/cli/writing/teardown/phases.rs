@@ -27,6 +27,7 @@ use crate::{
         ClaimKey, ConfirmedSurvey, Kind, ObjectRef, Uid, counted, escape_control, format_bytes,
         format_duration,
     },
+    output::table::short_name,
     plan::{
         Plan,
         teardown::{self as plan, TeardownSurvey, VolumeStep},
@@ -80,6 +81,19 @@ impl Phases<'_> {
         look
     }
 
+    /// Looks again before anything is written, and refuses what came to block since the survey.
+    pub(super) async fn look_unblocked(&self) -> Result<Look, Failure> {
+        let look = Box::pin(self.look()).await?;
+        let Some(first) = look.record.obstacles.first() else { return Ok(look) };
+        let object =
+            first.object.as_ref().map_or_else(String::new, |it| format!("{}: ", short_name(it)));
+        let more = look.record.obstacles.len() - 1;
+        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+        let told = format!("since the survey: {object}{}{more}", first.reason);
+        Err(refusal(&escape_control(&told))
+            .hint(Some("nothing was changed; --dry-run shows the survey")))
+    }
+
     /// Sends every request as a dry run that can be tried before something is stopped.
     pub(super) async fn rehearse(&self, look: &mut Look) -> Result<(), Failure> {
         let survey = look.survey.clone();
@@ -128,7 +142,7 @@ impl Phases<'_> {
                     .hint(Some("a dry run was refused; nothing was changed")));
             }
         }
-        *look = Box::pin(self.look()).await?;
+        *look = Box::pin(self.look_unblocked()).await?;
         Ok(())
     }
 

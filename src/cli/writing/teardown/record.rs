@@ -16,13 +16,15 @@ use crate::{
     cluster::Cluster,
     dump::write_private,
     journal::{Entry, History},
-    model::{Action, Kind, ReclaimPolicy, Volume, escape_control, format_time},
+    model::{
+        Action, Claim, Kind, ObjectRef, Phase, ReclaimPolicy, Volume, escape_control, format_time,
+    },
     output::{
         list,
         teardown::{TeardownRecord, TornDownSnapshot, TornDownVolume},
     },
     plan::teardown::{LEFT_OUT, UNDER_WAY},
-    remedies::recreate::for_another_cluster,
+    remedies::{recreate::for_another_cluster, teardown::DELETE_SNAPSHOT_ID},
     rules::deleting_command,
 };
 
@@ -161,10 +163,9 @@ impl RecordFile {
             }
         }
         for it in &mut self.record.snapshots {
-            if it.outcome.is_none() {
-                let outcome = if it.plan == "keep" { "kept" } else { "left" };
-                it.outcome = Some(outcome.to_owned());
-            }
+            let (outcome, reason) = outcome_of_snapshot(it, cluster, history);
+            it.outcome = Some(outcome.to_owned());
+            it.reason = reason.unwrap_or_else(|| std::mem::take(&mut it.reason));
         }
         self.record.obstacles.clear();
         self.record.metadata.finished_at = cluster.clock().as_ref().map(format_time);
@@ -204,16 +205,57 @@ fn outcome(
             }
         };
     };
-    let is_left_out = it.reason.starts_with(LEFT_OUT);
+    let is_unasked = it.reason.starts_with(LEFT_OUT) || it.claim.is_none();
     match (&*it.plan, &volume.reclaim_policy) {
         ("leave", _) => ("left", None),
         ("keep", ReclaimPolicy::Retain) => ("kept", None),
         // Nothing of it ends.
-        ("keep", _) if is_left_out || it.claim.is_none() => ("kept", None),
+        ("keep", _) if is_unasked && !is_ending(cluster, volume) => ("kept", None),
         ("keep", policy) => {
             ("left", Some(format!("its policy is {policy}: its disk goes with its claim")))
         }
         _ => ("left", known.is_none().then(|| "it still exists".to_owned())),
+    }
+}
+
+/// Whether the disk of a volume goes without anything more being done.
+fn is_ending(cluster: &Cluster, volume: &Volume) -> bool {
+    let claim = volume.claim_ref.as_ref().map(|it| cluster.claim_named(&it.key));
+    let has_claim = |it: Option<&Claim>| it.is_some_and(|it| it.metadata.deleting.is_none());
+    volume.reclaim_policy != ReclaimPolicy::Retain
+        && (matches!(volume.phase, Phase::Released | Phase::Failed)
+            || (volume.phase == Phase::Bound && !claim.is_some_and(has_claim)))
+}
+
+/// Returns what became of a snapshot, by what the cluster and the journal tell, and the reason where that is new.
+fn outcome_of_snapshot(
+    it: &TornDownSnapshot,
+    cluster: &Cluster,
+    history: &History,
+) -> (&'static str, Option<String>) {
+    let is_it = |found: &ObjectRef| {
+        *found.key.name == *it.object.name
+            && found.key.namespace.as_deref() == it.object.namespace.as_deref()
+            && found.uid.as_ref().map(ToString::to_string) == it.object.uid
+    };
+    let exists = cluster.volume_snapshots().any(|(_, found)| is_it(&found.object()));
+    let deleted = |entry: &&Entry| {
+        entry.intent.because == DELETE_SNAPSHOT_ID
+            && is_it(&entry.intent.object)
+            && entry.may_have_written()
+    };
+    match (exists, &*it.plan, it.outcome.as_deref()) {
+        (false, _, Some("destroyed")) => ("destroyed", None),
+        (false, ..) => match history.entries.iter().rev().find(deleted) {
+            Some(entry) => {
+                let told =
+                    format!("it is gone since entry {} of the journal deleted it", entry.sequence);
+                ("destroyed", Some(told))
+            }
+            None => ("unknown", Some("it is gone, and this teardown did not delete it".to_owned())),
+        },
+        (true, "keep", _) => ("kept", None),
+        (true, ..) => ("left", None),
     }
 }
 

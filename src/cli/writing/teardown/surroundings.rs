@@ -1,5 +1,5 @@
 //! What stands around the workloads of a teardown, as the API server shows it: what must not be stopped, what would bring
-//! it back, and backups under way.
+//! it back, backups under way, and volumes that an earlier run was setting back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,13 @@ use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
 use crate::{
+    cli::collect::Collected,
     client::{ListForm, ListRequest, ObjectRequest, ReadError, Reader, list_json},
     cluster::Cluster,
     facts::quoted,
-    model::{Kind, Labels, ObjectKey, ObjectRef, Selector, Text},
+    model::{Kind, Labels, ObjectKey, ObjectRef, Selector, Text, Uid},
     output::teardown::TeardownKeeper,
+    plan::teardown::EarlierSteps,
 };
 
 /// Number of objects that are read at the same time.
@@ -425,4 +427,25 @@ fn webhooks(configuration: &Value, kind: &str) -> Vec<Answering> {
         })
     };
     all.filter_map(service).collect()
+}
+
+/// Reads the volumes again whose policy an earlier run may have set back: one that has not changed since is still held by
+/// that run. Returns the others.
+pub(super) async fn unsettled(collected: &Collected, earlier: &mut EarlierSteps) -> BTreeSet<Uid> {
+    let mut doubtful = BTreeSet::new();
+    let Some(live) = &collected.live else { return doubtful };
+    for (object, version) in &earlier.unsettled {
+        let Some(uid) = object.uid.clone() else { continue };
+        let request = ObjectRequest::of(&object.key, object.key.kind.group().version);
+        let read = live.reader.get_object::<Value>(&request).await;
+        let is_same = read.is_ok_and(|it| {
+            let metadata = &it.value["metadata"];
+            metadata["resourceVersion"] == **version && metadata["uid"] == uid.to_string()
+        });
+        match is_same {
+            true => earlier.retained.insert(uid),
+            false => doubtful.insert(uid),
+        };
+    }
+    doubtful
 }

@@ -135,3 +135,22 @@ fn a_workload_is_named_by_its_last_entry() {
     let found = steps(vec![stopped(9), undone], true);
     assert!(found.stopped.is_empty(), "{found:?}");
 }
+
+#[test]
+fn what_was_neither_delete_nor_retain_is_known_to_be_held() {
+    let pv = object(Kind::PersistentVolume, "pv-1", VOLUME);
+    let what = ("set-reclaim-policy", "retain");
+    let of_recycle = entry(1, DESTROY, what, pv.clone(), volume("Recycle"), Some(Outcome::Done));
+    let found = steps(vec![of_recycle.clone()], true);
+    assert_eq!((found.held.contains(&uid(VOLUME)), found.retained.len()), (true, 0));
+    let decided = entry(2, "retain", what, pv, volume("Retain"), Some(Outcome::Done));
+    assert!(steps(vec![of_recycle, decided], true).held.is_empty());
+}
+
+#[test]
+fn what_a_teardown_of_the_other_mode_has_stopped_is_named() {
+    let set = object(Kind::StatefulSet, "db", SET);
+    let stop = entry(1, KEEP, ("scale-workload", "stop"), set, json!({}), Some(Outcome::Done));
+    let found = steps(vec![stop], true);
+    assert_eq!((found.entries.len(), found.stopped.len()), (1, 0));
+}
