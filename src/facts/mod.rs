@@ -120,7 +120,7 @@ pub(crate) use storage::{
 };
 pub(crate) use teardown::{
     claims_at_scale, claims_of_workload, custom_workloads, is_deleted_alone, is_ended_by_teardown,
-    is_named_by_set, is_stopped, is_stopped_by_teardown, is_wish_of_stopped,
+    is_going, is_named_by_set, is_stopped, is_stopped_by_teardown, is_wish_of_stopped,
     protected_from_teardown, stopped_with, workload_named,
 };
 pub use usage_summary::UsageSummary;

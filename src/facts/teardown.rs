@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::UnsafeReason;
-use crate::cluster::{Cx, Seen};
+use crate::cluster::{Cluster, Cx, Seen};
 use crate::model::{
-    Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, ObjectKey, ObjectRef, PodUse, Question,
-    TeardownTerms, Text, Workload, WorkloadScale, split_ordinal,
+    Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, ObjectKey, ObjectRef, Phase, PodUse,
+    Question, ReclaimPolicy, TeardownTerms, Text, Volume, Workload, WorkloadScale, split_ordinal,
 };
 
 /// Namespace whose workloads are never stopped.
@@ -77,6 +77,18 @@ pub fn is_ended_by_teardown(cx: &Cx, namespace: &Text, reason: &UnsafeReason) ->
         | UnsafeReason::DataLost(_)
         | UnsafeReason::Changing(_) => false,
     }
+}
+
+/// Whether the disk of a volume goes without anything more being done: its claim is gone or Terminating.
+pub fn is_going(cluster: &Cluster, volume: &Volume) -> bool {
+    let claim = volume.claim_ref.as_ref().and_then(|it| cluster.claim_named(&it.key));
+    let is_claimed = claim.is_some_and(|it| it.metadata.deleting.is_none());
+    volume.reclaim_policy != ReclaimPolicy::Retain
+        && match volume.phase {
+            Phase::Released | Phase::Failed => true,
+            Phase::Bound => !is_claimed,
+            _ => false,
+        }
 }
 
 /// Whether an object that wants a claim back was stopped by this teardown, and is stopped now.

@@ -19,7 +19,7 @@ use crate::rules;
 
 pub use earlier::{DESTROY, EarlierSteps, KEEP};
 pub use steps::{end_claims, end_snapshots, ending, hold, stop};
-pub use users::users;
+pub use users::{ended_claims, users};
 
 /// Reason for which something is left alone.
 const CAME_LATER: &str = "it was not in the survey that was confirmed: it came later";
@@ -332,6 +332,17 @@ fn youngest(cx: &Cx) -> Option<(ObjectRef, Time)> {
     claims.chain(pods).max_by_key(|(_, at)| *at)
 }
 
+/// What becomes of what the user leaves out: it stays, unless it goes by itself.
+fn left_out_by(cx: &Cx, exception: &Exception, volume: Option<&Volume>) -> VolumeFate {
+    match volume.filter(|it| facts::is_going(cx.cluster(), it)) {
+        None => VolumeFate::Kept(format!("{LEFT_OUT} {exception}")),
+        Some(it) => VolumeFate::Left(format!(
+            "{LEFT_OUT} {exception}, but its policy is {} and its claim gone or Terminating",
+            it.reclaim_policy
+        )),
+    }
+}
+
 fn of_claim(cx: &Cx, terms: &TeardownTerms, claim: &Claim) -> SurveyedVolume {
     let volume = claim.volume_name.as_ref().map(|it| cx.volume(it)).transpose();
     let found = volume.as_ref().ok().copied().flatten().flatten();
@@ -344,7 +355,7 @@ fn of_claim(cx: &Cx, terms: &TeardownTerms, claim: &Claim) -> SurveyedVolume {
         step: VolumeStep::Nothing,
     };
     if let Some(exception) = excepts(terms, claim) {
-        surveyed.fate = VolumeFate::Kept(format!("{LEFT_OUT} {exception}"));
+        surveyed.fate = left_out_by(cx, exception, found);
         return surveyed;
     }
     if let Err(unseen) = volume {
@@ -422,7 +433,7 @@ fn of_unclaimed(
         step: VolumeStep::Nothing,
     };
     if let Some(exception) = excepts_volume(terms, volume) {
-        surveyed.fate = VolumeFate::Kept(format!("{LEFT_OUT} {exception}"));
+        surveyed.fate = left_out_by(cx, exception, Some(volume));
         return Some(surveyed);
     }
     if let Some(left) = held_before(terms, Some(volume)) {
@@ -467,19 +478,6 @@ fn of_unclaimed(
         (phase, _) => VolumeFate::Left(format!("its phase is {phase}, and no claim uses it")),
     };
     Some(surveyed)
-}
-
-/// Returns the claims that are gone, and whose volumes this teardown has set to Retain: what it found stopped had them.
-pub fn ended_claims(cx: &Cx) -> BTreeSet<ClaimKey> {
-    let Some(terms) = &cx.settings().teardown else { return BTreeSet::new() };
-    let cluster = cx.cluster();
-    let is_ours =
-        |it: &Volume| it.metadata.uid.as_ref().is_some_and(|uid| terms.retained.contains(uid));
-    let claims = cluster.volumes().filter(|(_, it)| is_ours(it));
-    let claims = claims.filter_map(|(_, it)| Some(it.claim_ref.as_ref()?.key.clone()));
-    let namespaces = &cx.settings().scope.namespaces;
-    let in_scope = |it: &ClaimKey| namespaces.is_empty() || namespaces.contains(&it.namespace);
-    claims.filter(|it| in_scope(it) && cluster.claim_named(it).is_none()).collect()
 }
 
 /// Returns what becomes of each snapshot in scope: of a claim that the selector selects, where there is one.

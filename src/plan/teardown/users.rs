@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Purpose, TeardownObstacle};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{ClaimKey, Kind, ObjectRef, Text, Uid, WorkloadScale, split_ordinal};
+use crate::model::{ClaimKey, Kind, ObjectRef, Text, Uid, Volume, WorkloadScale, split_ordinal};
 
 /// Returns the workloads and pods that use claims which are torn down: those to stop, and what keeps them from it.
 ///
@@ -125,6 +125,19 @@ pub fn users(cx: &Cx, deleted: &BTreeSet<ClaimKey>) -> Seen<Users> {
     found.dependents.extend(found.stops.keys().filter_map(|it| it.uid.clone()));
     found.dependents.extend(found.pods.iter().filter_map(|it| it.uid.clone()));
     Ok(found)
+}
+
+/// Returns the claims that are gone, and whose volumes this teardown has set to Retain: what it found stopped had them.
+pub fn ended_claims(cx: &Cx) -> BTreeSet<ClaimKey> {
+    let Some(terms) = &cx.settings().teardown else { return BTreeSet::new() };
+    let cluster = cx.cluster();
+    let is_ours =
+        |it: &Volume| it.metadata.uid.as_ref().is_some_and(|uid| terms.retained.contains(uid));
+    let claims = cluster.volumes().filter(|(_, it)| is_ours(it));
+    let claims = claims.filter_map(|(_, it)| Some(it.claim_ref.as_ref()?.key.clone()));
+    let namespaces = &cx.settings().scope.namespaces;
+    let in_scope = |it: &ClaimKey| namespaces.is_empty() || namespaces.contains(&it.namespace);
+    claims.filter(|it| in_scope(it) && cluster.claim_named(it).is_none()).collect()
 }
 
 /// Workloads and pods that use claims which are torn down.

@@ -15,10 +15,9 @@ use crate::{
     client::{ListForm, ListRequest, Reader, list_json},
     cluster::Cluster,
     dump::write_private,
+    facts::is_going,
     journal::{Entry, History},
-    model::{
-        Action, Claim, Kind, ObjectRef, Phase, ReclaimPolicy, Volume, escape_control, format_time,
-    },
+    model::{Action, Kind, ObjectRef, ReclaimPolicy, Volume, escape_control, format_time},
     output::{
         list,
         teardown::{TeardownRecord, TornDownSnapshot, TornDownVolume},
@@ -210,21 +209,12 @@ fn outcome(
         ("leave", _) => ("left", None),
         ("keep", ReclaimPolicy::Retain) => ("kept", None),
         // Nothing of it ends.
-        ("keep", _) if is_unasked && !is_ending(cluster, volume) => ("kept", None),
+        ("keep", _) if is_unasked && !is_going(cluster, volume) => ("kept", None),
         ("keep", policy) => {
             ("left", Some(format!("its policy is {policy}: its disk goes with its claim")))
         }
         _ => ("left", known.is_none().then(|| "it still exists".to_owned())),
     }
-}
-
-/// Whether the disk of a volume goes without anything more being done.
-fn is_ending(cluster: &Cluster, volume: &Volume) -> bool {
-    let claim = volume.claim_ref.as_ref().map(|it| cluster.claim_named(&it.key));
-    let has_claim = |it: Option<&Claim>| it.is_some_and(|it| it.metadata.deleting.is_none());
-    volume.reclaim_policy != ReclaimPolicy::Retain
-        && (matches!(volume.phase, Phase::Released | Phase::Failed)
-            || (volume.phase == Phase::Bound && !claim.is_some_and(has_claim)))
 }
 
 /// Returns what became of a snapshot, by what the cluster and the journal tell, and the reason where that is new.
