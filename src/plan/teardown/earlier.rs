@@ -34,7 +34,7 @@ impl EarlierSteps {
         let undone = history.undone();
         let mut steps = Self::default();
         // Names of the volumes that were held, by which claims name them.
-        let mut held: BTreeMap<Uid, Box<str>> = BTreeMap::new();
+        let mut names: BTreeMap<Uid, Box<str>> = BTreeMap::new();
         for entry in &history.entries {
             let intent = &entry.intent;
             let Some(uid) = intent.object.uid.clone() else { continue };
@@ -45,6 +45,7 @@ impl EarlierSteps {
             if intent.because == STOP.id {
                 steps.entries.retain(|(_, it)| *it != intent.object);
                 steps.entries.push((entry.sequence, intent.object.clone()));
+                steps.stopped.extend(is_own.then(|| uid.clone()));
             }
             // What another command does with a volume is a decision about it: it was given back, or kept.
             if !is_own {
@@ -52,41 +53,32 @@ impl EarlierSteps {
                 if intent.action == remedies::DELETE_CLAIM.id {
                     let claim = intent.pre_image.as_ref();
                     let volume = claim.and_then(|it| it["spec"]["volumeName"].as_str());
-                    for (uid, _) in held.iter().filter(|(_, name)| volume == Some(&***name)) {
+                    for (uid, _) in names.iter().filter(|(_, name)| volume == Some(&***name)) {
                         steps.forget(uid);
                     }
                 }
                 continue;
             }
-            match &*intent.action {
-                "scale-workload" if intent.because == STOP.id => {
-                    steps.stopped.insert(uid);
-                }
-                "set-reclaim-policy" => {
-                    let before = intent.pre_image.as_ref();
-                    let policy = before.map(|it| &it["spec"]["persistentVolumeReclaimPolicy"]);
-                    let holds = intent.because == remedies::RETAIN.id;
-                    steps.unsettled.retain(|(it, _)| it.uid.as_ref() != Some(&uid));
-                    let version = before.and_then(|it| it["metadata"]["resourceVersion"].as_str());
-                    match (holds, version) {
-                        (true, _) => {
-                            held.insert(uid.clone(), intent.object.key.name.clone());
-                            match policy.is_some_and(|it| it == "Delete") {
-                                true => steps.retained.insert(uid),
-                                false => steps.held.insert(uid),
-                            };
-                        }
-                        // The run was killed before it knew.
-                        (false, Some(version)) if !entry.wrote() && steps.retained.remove(&uid) => {
-                            steps.unsettled.push((intent.object.clone(), version.to_owned()));
-                        }
-                        // What was given back is Delete.
-                        (false, _) => {
-                            steps.retained.remove(&uid);
-                        }
-                    }
-                }
-                _ => {}
+            if intent.action != "set-reclaim-policy" {
+                continue;
+            }
+            let before = intent.pre_image.as_ref();
+            let was_delete =
+                before.is_some_and(|it| it["spec"]["persistentVolumeReclaimPolicy"] == "Delete");
+            let version = before.and_then(|it| it["metadata"]["resourceVersion"].as_str());
+            let is_unsettled = steps.unsettled.iter().any(|(it, _)| it.uid.as_ref() == Some(&uid));
+            let was_ours = is_unsettled || steps.retained.contains(&uid);
+            // The last entry decides.
+            steps.forget(&uid);
+            if intent.because == remedies::RETAIN.id {
+                names.insert(uid.clone(), intent.object.key.name.clone());
+                match was_delete {
+                    true => steps.retained.insert(uid),
+                    false => steps.held.insert(uid),
+                };
+            } else if let Some(version) = version.filter(|_| was_ours && !entry.wrote()) {
+                // The run was killed before it knew whether it was given back.
+                steps.unsettled.push((intent.object.clone(), version.to_owned()));
             }
         }
         steps

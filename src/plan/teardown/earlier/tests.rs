@@ -154,3 +154,22 @@ fn what_a_teardown_of_the_other_mode_has_stopped_is_named() {
     let found = steps(vec![stop], true);
     assert_eq!((found.entries.len(), found.stopped.len()), (1, 0));
 }
+
+#[test]
+fn a_volume_is_what_the_last_entry_made_of_it() {
+    let pv = || object(Kind::PersistentVolume, "pv-1", VOLUME);
+    let hold = |number, policy| {
+        let what = ("set-reclaim-policy", "retain");
+        entry(number, DESTROY, what, pv(), volume(policy), Some(Outcome::Done))
+    };
+    let killed = |number| {
+        entry(number, DESTROY, ("set-reclaim-policy", "reclaim"), pv(), volume("Retain"), None)
+    };
+    let found = steps(vec![hold(1, "Recycle"), hold(2, "Delete")], true);
+    assert_eq!((found.held.len(), found.retained.len()), (0, 1));
+    let found = steps(vec![hold(1, "Delete"), hold(2, "Recycle")], true);
+    assert_eq!((found.held.len(), found.retained.len()), (1, 0));
+    // Killed twice while it was given back: it is as unknown as after the first time.
+    let found = steps(vec![hold(1, "Delete"), killed(2), killed(3)], true);
+    assert_eq!((found.retained.len(), found.unsettled.len()), (0, 1), "{found:?}");
+}
