@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::UnsafeReason;
-use crate::cluster::{Cluster, Cx, Seen};
+use super::{ClaimState, UnsafeReason, claim_state};
+use crate::cluster::{Cx, Seen};
 use crate::model::{
     Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, ObjectKey, ObjectRef, Phase, PodUse,
     Question, ReclaimPolicy, TeardownTerms, Text, Volume, Workload, WorkloadScale, split_ordinal,
@@ -80,15 +80,19 @@ pub fn is_ended_by_teardown(cx: &Cx, namespace: &Text, reason: &UnsafeReason) ->
 }
 
 /// Whether the disk of a volume goes without anything more being done: its claim is gone or Terminating.
-pub fn is_going(cluster: &Cluster, volume: &Volume) -> bool {
-    let claim = volume.claim_ref.as_ref().and_then(|it| cluster.claim_named(&it.key));
-    let is_claimed = claim.is_some_and(|it| it.metadata.deleting.is_none());
-    volume.reclaim_policy != ReclaimPolicy::Retain
-        && match volume.phase {
-            Phase::Released | Phase::Failed => true,
-            Phase::Bound => !is_claimed,
-            _ => false,
-        }
+///
+/// # Errors
+/// When claims of its namespace were not read.
+pub fn is_going(cx: &Cx, volume: &Volume) -> Seen<bool> {
+    if volume.reclaim_policy == ReclaimPolicy::Retain {
+        return Ok(false);
+    }
+    Ok(match (&volume.phase, claim_state(cx, volume)?) {
+        (Phase::Released | Phase::Failed, _)
+        | (Phase::Bound, ClaimState::Absent | ClaimState::Recreated(_)) => true,
+        (Phase::Bound, ClaimState::Live(claim)) => claim.metadata.deleting.is_some(),
+        _ => false,
+    })
 }
 
 /// Whether an object that wants a claim back was stopped by this teardown, and is stopped now.

@@ -19,7 +19,7 @@ use crate::rules;
 
 pub use earlier::{DESTROY, EarlierSteps, KEEP};
 pub use steps::{end_claims, end_snapshots, ending, hold, stop};
-pub use users::{ended_claims, users};
+pub use users::{stopped_before, users};
 
 /// Reason for which something is left alone.
 const CAME_LATER: &str = "it was not in the survey that was confirmed: it came later";
@@ -272,9 +272,8 @@ pub fn survey(cx: &Cx) -> TeardownSurvey {
             survey.volumes.push(of_claim(cx, terms, claim));
         }
     }
-    let namespaces = &cx.settings().scope.namespaces;
     for (_, volume) in cluster.volumes() {
-        if let Some(found) = of_unclaimed(cx, terms, volume, namespaces) {
+        if let Some(found) = of_unclaimed(cx, terms, volume) {
             survey.volumes.push(found);
         }
     }
@@ -296,10 +295,10 @@ pub fn survey(cx: &Cx) -> TeardownSurvey {
     survey.obstacles.extend(unread(cx));
     survey.snapshots = snapshots(cx);
     survey.obstacles.extend(controllers(cx, &survey.volumes));
-    let in_scope = |namespace: &Text| namespaces.is_empty() || namespaces.contains(namespace);
+    let scope = &cx.settings().scope;
     survey.inline = cluster
         .pods()
-        .filter(|(_, pod)| in_scope(&pod.namespace) && !pod.inline.is_empty())
+        .filter(|(_, pod)| scope.includes(&pod.namespace) && !pod.inline.is_empty())
         .count();
     survey.nodes = cluster.nodes().count();
     survey.youngest = youngest(cx);
@@ -334,12 +333,12 @@ fn youngest(cx: &Cx) -> Option<(ObjectRef, Time)> {
 
 /// What becomes of what the user leaves out: it stays, unless it goes by itself.
 fn left_out_by(cx: &Cx, exception: &Exception, volume: Option<&Volume>) -> VolumeFate {
-    match volume.filter(|it| facts::is_going(cx.cluster(), it)) {
-        None => VolumeFate::Kept(format!("{LEFT_OUT} {exception}")),
-        Some(it) => VolumeFate::Left(format!(
-            "{LEFT_OUT} {exception}, but its policy is {} and its claim gone or Terminating",
-            it.reclaim_policy
+    match volume.map(|it| (&it.reclaim_policy, facts::is_going(cx, it))) {
+        None | Some((_, Ok(false))) => VolumeFate::Kept(format!("{LEFT_OUT} {exception}")),
+        Some((policy, Ok(true))) => VolumeFate::Left(format!(
+            "{LEFT_OUT} {exception}, but its policy is {policy} and its claim gone or Terminating"
         )),
+        Some((_, Err(unseen))) => VolumeFate::Left(unseen.reason),
     }
 }
 
@@ -403,12 +402,7 @@ fn of_claim(cx: &Cx, terms: &TeardownTerms, claim: &Claim) -> SurveyedVolume {
 }
 
 /// Surveys a volume whose claim is gone, or that never had one; `None` for others, and those out of scope.
-fn of_unclaimed(
-    cx: &Cx,
-    terms: &TeardownTerms,
-    volume: &Volume,
-    namespaces: &BTreeSet<Text>,
-) -> Option<SurveyedVolume> {
+fn of_unclaimed(cx: &Cx, terms: &TeardownTerms, volume: &Volume) -> Option<SurveyedVolume> {
     let settings = cx.settings();
     let claim = volume.claim_ref.as_ref();
     let is_bound = claim.is_some_and(|it| {
@@ -416,8 +410,8 @@ fn of_unclaimed(
         found.is_some_and(|found| it.uid.is_none() || found.metadata.uid == it.uid)
     });
     let in_scope = match claim {
-        Some(it) => namespaces.is_empty() || namespaces.contains(&it.key.namespace),
-        None => namespaces.is_empty(),
+        Some(it) => settings.scope.includes(&it.key.namespace),
+        None => settings.scope.namespaces.is_empty(),
     };
     let is_ours = volume.metadata.uid.as_ref().is_some_and(|it| terms.retained.contains(it));
     // The labels of a claim that is gone are unknown: of these, only what this run began is in scope.
@@ -488,34 +482,34 @@ fn snapshots(cx: &Cx) -> Vec<(ObjectRef, VolumeFate)> {
         let confirmed = terms.confirmed.as_ref();
         confirmed.is_none_or(|all| uid.is_some_and(|it| all.ends.contains(it)))
     };
-    let (namespaces, cluster) = (&settings.scope.namespaces, cx.cluster());
-    let in_scope = |id| rules::in_scope(cluster, settings, &Subject::Claim(id));
-    let selected: Option<BTreeSet<ClaimKey>> = (!settings.scope.selector.is_empty()).then(|| {
-        let claims = cluster.claims().filter(|(id, _)| in_scope(*id));
-        claims.map(|(_, it)| it.key()).collect()
-    });
+    let (scope, cluster) = (&settings.scope, cx.cluster());
     let source = |it: &VolumeSnapshot| {
         let name = it.source_claim.clone()?;
         Some(ClaimKey { namespace: Text::clone(&it.namespace), name })
     };
+    // A younger claim has only the name of the one that it was taken of.
+    let claim = |it: &VolumeSnapshot| {
+        let claim = cluster.claim_named(&source(it)?);
+        claim.filter(|claim| claim.metadata.created <= it.metadata.created)
+    };
+    // The labels of a claim that is gone are unknown.
+    let is_selected = |it: &VolumeSnapshot| {
+        scope.selector.is_empty()
+            || claim(it).is_some_and(|it| scope.selector.matches(&it.metadata.labels))
+    };
     let mut found: Vec<_> = cluster
         .volume_snapshots()
-        .filter(|(_, it)| namespaces.is_empty() || namespaces.contains(&it.namespace))
-        // The labels of a claim that is gone are unknown.
-        .filter(|(_, it)| {
-            selected.as_ref().is_none_or(|all| source(it).is_some_and(|key| all.contains(&key)))
-        })
+        .filter(|(_, it)| scope.includes(&it.namespace) && is_selected(it))
         .map(|(_, it)| {
-            let key = source(it);
-            let claim = key.as_ref().and_then(|key| cluster.claim_named(key));
-            let is_excepted = terms.except.iter().any(|except| match except {
-                Exception::Namespace(name) => *name == it.namespace,
-                Exception::Claim(named) => key.as_ref() == Some(named),
-                // Which volume and class a claim had that is gone is unknown: it is left out.
-                Exception::Class(_) | Exception::Volume(_) => {
-                    claim.is_none_or(|it| excepts(terms, it).is_some())
-                }
-            });
+            let is_excepted = match claim(it) {
+                Some(claim) => excepts(terms, claim).is_some(),
+                None => terms.except.iter().any(|except| match except {
+                    Exception::Namespace(name) => *name == it.namespace,
+                    Exception::Claim(key) => source(it).as_ref() == Some(key),
+                    // Which volume and class it had is unknown.
+                    Exception::Class(_) | Exception::Volume(_) => true,
+                }),
+            };
             let fate = match remedies::teardown::delete_snapshot(cx, it) {
                 _ if is_excepted => VolumeFate::Kept(LEFT_OUT.to_owned()),
                 _ if !terms.destroys => VolumeFate::Kept("--keep-data".to_owned()),

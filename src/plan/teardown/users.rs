@@ -127,17 +127,22 @@ pub fn users(cx: &Cx, deleted: &BTreeSet<ClaimKey>) -> Seen<Users> {
     Ok(found)
 }
 
-/// Returns the claims that are gone, and whose volumes this teardown has set to Retain: what it found stopped had them.
-pub fn ended_claims(cx: &Cx) -> BTreeSet<ClaimKey> {
-    let Some(terms) = &cx.settings().teardown else { return BTreeSet::new() };
+/// Returns the stopped workloads whose claims are gone, and whose volumes this teardown has set to Retain: an earlier run
+/// found them stopped, which is in no journal.
+///
+/// # Errors
+/// When something was not read on which this rests.
+pub fn stopped_before(cx: &Cx) -> Seen<BTreeSet<Uid>> {
+    let Some(terms) = &cx.settings().teardown else { return Ok(BTreeSet::new()) };
     let cluster = cx.cluster();
     let is_ours =
         |it: &Volume| it.metadata.uid.as_ref().is_some_and(|uid| terms.retained.contains(uid));
     let claims = cluster.volumes().filter(|(_, it)| is_ours(it));
     let claims = claims.filter_map(|(_, it)| Some(it.claim_ref.as_ref()?.key.clone()));
-    let namespaces = &cx.settings().scope.namespaces;
-    let in_scope = |it: &ClaimKey| namespaces.is_empty() || namespaces.contains(&it.namespace);
-    claims.filter(|it| in_scope(it) && cluster.claim_named(it).is_none()).collect()
+    let scope = &cx.settings().scope;
+    let is_gone =
+        |it: &ClaimKey| scope.includes(&it.namespace) && cluster.claim_named(it).is_none();
+    Ok(users(cx, &claims.filter(is_gone).collect())?.stopped)
 }
 
 /// Workloads and pods that use claims which are torn down.

@@ -376,12 +376,8 @@ impl TeardownArgs {
         }
         terms.protected = around.protected;
         terms.stopped.extend(users.stopped.clone());
-        // What an earlier run found stopped is in no journal, and its claims may be gone since.
-        let ended = collected.make(&now, plan::ended_claims).await?;
-        if !ended.is_empty() {
-            let had = collected.make(&now, |cx| plan::users(cx, &ended)).await?;
-            terms.stopped.extend(had.map_err(|unseen| unread(&unseen, is_live))?.stopped);
-        }
+        let before = collected.make(&now, plan::stopped_before).await?;
+        terms.stopped.extend(before.map_err(|unseen| unread(&unseen, is_live))?);
         let mut rehearsed = terms.clone();
         rehearsed.is_rehearsal = true;
         rehearsed.stopping = users.dependents;

@@ -24,8 +24,8 @@ use crate::{
     cluster::Cx,
     facts::{is_stopped, workload_named},
     model::{
-        ClaimKey, ConfirmedSurvey, Kind, ObjectRef, Uid, counted, escape_control, format_bytes,
-        format_duration,
+        ClaimKey, ConfirmedSurvey, Kind, ObjectRef, Uid, counted, escape_control, first_of,
+        format_bytes, format_duration,
     },
     output::table::short_name,
     plan::{
@@ -84,12 +84,15 @@ impl Phases<'_> {
     /// Looks again before anything is written, and refuses what came to block since the survey.
     pub(super) async fn look_unblocked(&self) -> Result<Look, Failure> {
         let look = Box::pin(self.look()).await?;
-        let Some(first) = look.record.obstacles.first() else { return Ok(look) };
-        let object =
-            first.object.as_ref().map_or_else(String::new, |it| format!("{}: ", short_name(it)));
-        let more = look.record.obstacles.len() - 1;
-        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-        let told = format!("since the survey: {object}{}{more}", first.reason);
+        let told = look.record.obstacles.iter().map(|it| match &it.object {
+            Some(object) => format!("{}: {}", short_name(object), it.reason),
+            None => it.reason.clone(),
+        });
+        let told: Vec<_> = told.collect();
+        if told.is_empty() {
+            return Ok(look);
+        }
+        let told = format!("since the survey: {}", first_of(&told, 1));
         Err(refusal(&escape_control(&told))
             .hint(Some("nothing was changed; --dry-run shows the survey")))
     }

@@ -13,7 +13,7 @@ use crate::{
     apply::{ChangeReceipt, Outcome},
     cli::{Failure, writing::perform::refusal},
     client::{ListForm, ListRequest, Reader, list_json},
-    cluster::Cluster,
+    cluster::{Cluster, Cx},
     dump::write_private,
     facts::is_going,
     journal::{Entry, History},
@@ -145,17 +145,19 @@ impl RecordFile {
     /// Completes the record by what the cluster has now, with what came since it was begun.
     pub(super) fn finish(&mut self, look: &Look) {
         let (cluster, history) = (&look.collected.intake.cluster, &look.history);
+        let cx = look.collected.assessor.cx(cluster, &look.settings);
         let known: BTreeSet<_> = self.record.volumes.iter().map(identity).collect();
         let came = look.record.volumes.iter().filter(|it| !known.contains(&identity(it)));
         let came: Vec<_> = came.cloned().collect();
         self.record.volumes.extend(came);
+        self.record.add_snapshots(look.record.snapshots.clone());
         let destroys = self.record.metadata.mode == "destroy-data";
         for it in &mut self.record.volumes {
             if it.outcome.as_deref() == Some("destroyed") {
                 continue;
             }
             let joined = self.joined.contains(&identity(it));
-            let (outcome, reason) = outcome(it, cluster, history, (destroys, joined));
+            let (outcome, reason) = outcome(it, &cx, history, (destroys, joined));
             it.outcome = Some(outcome.to_owned());
             if let Some(reason) = reason {
                 it.reason = reason;
@@ -177,7 +179,7 @@ impl RecordFile {
 /// `joined`: an earlier run recorded it, and its object may be gone since for any reason.
 fn outcome(
     it: &TornDownVolume,
-    cluster: &Cluster,
+    cx: &Cx,
     history: &History,
     (destroys, joined): (bool, bool),
 ) -> (&'static str, Option<String>) {
@@ -186,7 +188,7 @@ fn outcome(
     };
     let known = it.outcome.as_deref();
     let is_it = |volume: &&Volume| volume.metadata.uid.as_ref().map(ToString::to_string) == it.uid;
-    let Some(volume) = cluster.volume_named(name).filter(is_it) else {
+    let Some(volume) = cx.cluster().volume_named(name).filter(is_it) else {
         return match given_back(history, it.uid.as_deref()) {
             Some(entry) => (
                 "destroyed",
@@ -208,8 +210,7 @@ fn outcome(
     match (&*it.plan, &volume.reclaim_policy) {
         ("leave", _) => ("left", None),
         ("keep", ReclaimPolicy::Retain) => ("kept", None),
-        // Nothing of it ends.
-        ("keep", _) if is_unasked && !is_going(cluster, volume) => ("kept", None),
+        ("keep", _) if is_unasked && is_going(cx, volume) == Ok(false) => ("kept", None),
         ("keep", policy) => {
             ("left", Some(format!("its policy is {policy}: its disk goes with its claim")))
         }
@@ -271,13 +272,14 @@ impl TeardownRecord {
         let stopped: Vec<_> =
             earlier.stopped.into_iter().filter(|it| !self.stopped.contains(it)).collect();
         self.stopped.extend(stopped);
-        let snapshots: Vec<_> = earlier
-            .snapshots
-            .into_iter()
-            .filter(|it| !self.snapshots.iter().any(|own| own.object == it.object))
-            .collect();
-        self.snapshots.extend(snapshots);
+        self.add_snapshots(earlier.snapshots);
         joined
+    }
+
+    /// Adds the snapshots that it does not have.
+    fn add_snapshots(&mut self, mut more: Vec<TornDownSnapshot>) {
+        more.retain(|it| !self.snapshots.iter().any(|own| own.object == it.object));
+        self.snapshots.extend(more);
     }
 
     /// Adds to each volume its manifest for another cluster, and the provider's command that deletes its disk.
